@@ -1,0 +1,3 @@
+module highwater
+
+go 1.26
