@@ -1,0 +1,183 @@
+package event
+
+// Class says how a viewer may thin a kind out under load.
+type Class uint8
+
+// Fact is shown always; Detail may be folded into counts when there is much of it.
+const (
+	Fact Class = iota
+	Detail
+)
+
+// FieldType is how a field is kept in a slot and written in a trace.
+type FieldType uint8
+
+// 64-bit values are JSON strings, the others numbers, texts, booleans and lists of node ids.
+const (
+	Int64 FieldType = iota
+	Int32
+	Text
+	Bool
+	Nodes
+)
+
+// Field describes one field of a kind; its slot is its position.
+type Field struct {
+	Name string // as in JSON
+	Type FieldType
+	Of   string // Go's type name: Offset, Epoch, NodeID, ...
+	Unit string
+}
+
+// Row is what the catalogue knows about a kind. Fields and Emitted come from the struct and its
+// comment by way of go generate; the rest is written by hand in the table below.
+type Row struct {
+	Kind      Kind
+	Name      string
+	Area      string
+	Emitted   string
+	Fields    []Field
+	Class     Class
+	Pair      string // the kind that ends what this one begins
+	Narration string // {field} is replaced; {node} is who
+}
+
+// told is the handwritten part of a row.
+type told struct {
+	class     Class
+	pair      string
+	narration string
+}
+
+var narrations = map[Kind]told{
+	KindWorldStarted:       {narration: "A cluster begins, with seed {seed}."},
+	KindNodeStarted:        {narration: "{node} starts, incarnation {incarnation}.", pair: "NodeStopped"},
+	KindNodeStopped:        {narration: "{node} is gone ({how})."},
+	KindNodePaused:         {narration: "{node} stands still: it handles nothing.", pair: "NodeResumed"},
+	KindNodeResumed:        {narration: "{node} goes on with what waited for it."},
+	KindLinkCut:            {narration: "The link from {from} to {to} is cut.", pair: "LinkHealed"},
+	KindLinkHealed:         {narration: "The link from {from} to {to} passes messages again."},
+	KindLinkDelayed:        {narration: "Messages from {from} to {to} now take {latency}."},
+	KindNodeClockChanged:   {narration: "{node}'s clock is off by {offset}."},
+	KindDiskFaultSet:       {narration: "{node}'s disk is now: {fault}."},
+	KindCommandRan:         {narration: "Command: {command}"},
+	KindTimerArmed:         {class: Detail, pair: "TimerFired", narration: "{node} sets its timer {name}."},
+	KindTimerFired:         {class: Detail, narration: "{node}'s timer {name} fires."},
+	KindTimerCancelled:     {class: Detail, narration: "{node} cancels its timer {name}."},
+	KindMessageSent:        {class: Detail, pair: "MessageDelivered", narration: "{node} sends {api} to {to}."},
+	KindMessageDelivered:   {class: Detail, narration: "{node} receives a message from {from}."},
+	KindMessageDropped:     {narration: "A message from {from} to {to} will not arrive: {reason}."},
+	KindClientConnected:    {narration: "A client connects to {node} from {address}.", pair: "ClientDisconnected"},
+	KindClientIdentified:   {narration: "The client calls itself {clientId}."},
+	KindClientDisconnected: {narration: "A client's connection to {node} ends: {reason}."},
+	KindRequestReceived: {class: Detail, pair: "ResponseSent",
+		narration: "{node} receives {api} version {version}."},
+	KindResponseSent: {class: Detail, narration: "{node} answers {api}."},
+	KindWaitBegan: {class: Detail, pair: "WaitEnded",
+		narration: "A {what} waits at {node} for offset {needs} of {topic}-{partition}."},
+	KindWaitEnded: {class: Detail, narration: "The wait ends: {outcome}."},
+	KindLogOpened: {narration: "{node} opens {topic}-{partition}: it ends at offset {logEndOffset}."},
+	KindBatchAppended: {class: Detail,
+		narration: "{node} appends {records} records to {topic}-{partition} at offset {baseOffset}."},
+	KindRecordDescribed: {class: Detail,
+		narration: "Offset {offset} of {topic}-{partition} holds {key}."},
+	KindSegmentRolled: {narration: "{node} begins segment {baseOffset} of {topic}-{partition}."},
+	KindSegmentDeleted: {
+		narration: "{node} deletes segment {baseOffset} of {topic}-{partition}."},
+	KindLogStartOffsetMoved: {
+		narration: "On {node}, {topic}-{partition} now starts at offset {after}."},
+	KindLogTruncated: {
+		narration: "{node} cuts {topic}-{partition} from {before} back to {after}."},
+	KindLeaderEpochStarted: {
+		narration: "{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {startOffset}."},
+	KindLogSynced: {class: Detail,
+		narration: "{node} has {topic}-{partition} on disk up to offset {upTo}."},
+	KindDuplicateSuppressed: {
+		narration: "{node} recognises a retry: {topic}-{partition} has it at offset {baseOffset}."},
+	KindAppendRefused: {
+		narration: "{node} refuses a batch for {topic}-{partition}: {detail}."},
+	KindLogDirFailed: {
+		narration: "{node}'s log directory failed at {operation}: {error}."},
+	KindBecameLeader: {
+		narration: "{node} leads {topic}-{partition} in epoch {leaderEpoch}."},
+	KindBecameFollower: {
+		narration: "{node} follows {leader} for {topic}-{partition} in epoch {leaderEpoch}."},
+	KindReplicaRemoved: {narration: "{node} no longer holds {topic}-{partition}."},
+	KindReplicaFetched: {class: Detail,
+		narration: "{node} learns from its fetch that {replica} has {topic}-{partition} up to {offset}."},
+	KindHighWatermarkMoved: {class: Detail,
+		narration: "On {node} the high watermark of {topic}-{partition} moves from {before} to {after}."},
+	KindIsrChangeProposed: {
+		narration: "{node} asks the controller for ISR {proposed} of {topic}-{partition}."},
+	KindIsrChangeRefused: {
+		narration: "The controller refuses {node}'s ISR for {topic}-{partition}."},
+	KindIsrChanged: {narration: "The ISR of {topic}-{partition} is now {isr}."},
+	KindFollowerDiverged: {
+		narration: "{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {endOffset}."},
+	KindVoteStored: {narration: "{node} stores its vote for {candidate} in term {term}."},
+	KindControllerStateChanged: {
+		narration: "{node} is {state} in term {term}."},
+	KindMetadataStored: {class: Detail,
+		narration: "{node} has the metadata log on disk up to {logEndOffset}."},
+	KindMetadataCommitted: {class: Detail,
+		narration: "The metadata log is committed up to {highWatermark}."},
+	KindMetadataReplayed: {class: Detail,
+		narration: "{node} has replayed the metadata log up to {offset}."},
+	KindBrokerRegistered: {
+		narration: "{broker} is registered with broker epoch {brokerEpoch}, fenced."},
+	KindBrokerFenced:               {narration: "{broker} is fenced: the cluster counts it as absent."},
+	KindBrokerUnfenced:             {narration: "{broker} is unfenced."},
+	KindBrokerInControlledShutdown: {narration: "{broker} hands over its leaderships."},
+	KindTopicCreated: {
+		narration: "Topic {topic} is created: {partitions} partitions, {replicationFactor} copies each."},
+	KindTopicDeleted: {narration: "Topic {topic} is deleted."},
+	KindPartitionChanged: {
+		narration: "{topic}-{partition}: leader {leader}, epoch {leaderEpoch}, ISR {isr}."},
+	KindConfigChanged: {narration: "{resource}: {name} is now {value}."},
+	KindProducerIDsAllocated: {
+		narration: "{broker} gets producer ids {first} to {next}, the last not included."},
+	KindRecordingTruncated: {
+		narration: "The recorder is full: events before {from} are no longer kept."},
+}
+
+// Rows lists the whole catalogue in the order of the kinds.
+func Rows() []Row { return rows[1:] }
+
+// RowOf returns a kind's row; ok is false for a kind that this version does not know.
+func RowOf(kind Kind) (row Row, ok bool) {
+	if kind == 0 || int(kind) >= len(rows) {
+		return Row{}, false
+	}
+	return rows[kind], true
+}
+
+// ParseKind finds a kind by its name, 0 when there is none.
+func ParseKind(name string) Kind { return kindsByName[name] }
+
+// String is the kind's name in traces.
+func (k Kind) String() string {
+	row, _ := RowOf(k)
+	return row.Name
+}
+
+var (
+	rows        = buildRows()
+	kindsByName = indexRows(rows)
+)
+
+func buildRows() []Row {
+	all := append([]Row{{}}, generatedRows...)
+	for i := 1; i < len(all); i++ {
+		t := narrations[all[i].Kind]
+		all[i].Class, all[i].Pair, all[i].Narration = t.class, t.pair, t.narration
+	}
+	return all
+}
+
+func indexRows(rows []Row) map[string]Kind {
+	names := make(map[string]Kind, len(rows))
+	for _, row := range rows[1:] {
+		names[row.Name] = row.Kind
+	}
+	return names
+}
