@@ -1,0 +1,32 @@
+package world
+
+import (
+	"time"
+
+	"highwater/cluster/event"
+)
+
+// SetClock makes a node's own clock run at a rate, in permille of the world's, and puts its wall
+// clock off by an offset. Steady time never jumps: only timestamps see the offset.
+func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int32) {
+	n := w.nodes[id]
+	if n == nil || ratePermille <= 0 {
+		return
+	}
+	n.clock.shown = n.clock.read(w.now)
+	n.clock.since = w.now
+	n.clock.rate = int64(ratePermille)
+	n.clock.offset = int64(offset)
+	em := event.NewEmitter(w.log, &w.now, id)
+	em.Cause = w.emitter.Cause
+	event.NodeClockChanged{Offset: int64(offset), RatePermille: ratePermille}.
+		Emit(em, event.RuleNone)
+}
+
+// NodeEvents is an emitter that speaks for a node whether it runs or not, for facts about the
+// node that its surroundings state.
+func (w *World) NodeEvents(id event.NodeID) *event.Emitter {
+	em := event.NewEmitter(w.log, &w.now, id)
+	em.Cause = w.emitter.Cause
+	return em
+}

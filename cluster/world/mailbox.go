@@ -1,0 +1,137 @@
+package world
+
+import (
+	"sync"
+	"time"
+
+	"highwater/cluster/event"
+)
+
+type inboundKind uint8
+
+const (
+	inboundCall inboundKind = iota
+	inboundConnected
+	inboundDisconnected
+	inboundWork
+	inboundCommand
+)
+
+// Inbound is something that comes into the world from outside.
+type Inbound struct {
+	kind       inboundKind
+	node       event.NodeID
+	connection event.NodeID
+	api        string
+	text       string // of a command; of a connection its address, or why it ended
+	body       any
+	raw        []byte
+	responder  Responder
+	token      int64
+	id         int64
+	result     any
+	run        func()
+}
+
+// CallIn is a request from an outside connection. raw is what an input log keeps of it; responder
+// gets the answer, on the loop.
+func CallIn(node, connection event.NodeID, api string, body any, raw []byte,
+	responder Responder, token int64) Inbound {
+	return Inbound{kind: inboundCall, node: node, connection: connection, api: api, body: body,
+		raw: raw, responder: responder, token: token}
+}
+
+// ConnectedIn says that an outside client opened a connection to a node.
+func ConnectedIn(node, connection event.NodeID, address string) Inbound {
+	return Inbound{kind: inboundConnected, node: node, connection: connection, text: address}
+}
+
+// DisconnectedIn says that an outside connection is closed.
+func DisconnectedIn(node, connection event.NodeID, reason string) Inbound {
+	return Inbound{kind: inboundDisconnected, node: node, connection: connection, text: reason}
+}
+
+// mailbox collects what other goroutines bring until the loop takes it all at once.
+type mailbox struct {
+	mu      sync.Mutex
+	filled  []Inbound
+	spare   []Inbound
+	waiting bool
+	signal  chan struct{}
+	timer   *time.Timer
+}
+
+func (m *mailbox) init() {
+	m.signal = make(chan struct{}, 1)
+	m.timer = time.NewTimer(time.Hour)
+	m.timer.Stop()
+}
+
+func (m *mailbox) post(in ...Inbound) {
+	m.mu.Lock()
+	m.filled = append(m.filled, in...)
+	wake := m.waiting
+	m.waiting = false
+	m.mu.Unlock()
+	if wake {
+		m.signal <- struct{}{}
+	}
+}
+
+// take returns all that came in, and waits up to limit for the first of it. A negative limit waits
+// without end. The slice is valid until the next take.
+func (m *mailbox) take(limit time.Duration, stop <-chan struct{}) []Inbound {
+	m.mu.Lock()
+	if len(m.filled) == 0 && limit != 0 {
+		m.waiting = true
+		m.mu.Unlock()
+		m.sleep(limit, stop)
+		m.mu.Lock()
+		if !m.waiting { // somebody woke us, or is about to
+			select {
+			case <-m.signal:
+			default:
+			}
+		}
+		m.waiting = false
+	}
+	taken := m.filled
+	clear(m.spare)
+	m.filled, m.spare = m.spare[:0], taken
+	m.mu.Unlock()
+	return taken
+}
+
+func (m *mailbox) sleep(limit time.Duration, stop <-chan struct{}) {
+	var due <-chan time.Time
+	if limit > 0 {
+		m.timer.Reset(limit)
+		defer m.timer.Stop()
+		due = m.timer.C
+	}
+	select {
+	case <-m.signal:
+	case <-due:
+	case <-stop:
+	}
+}
+
+// Post brings something into the world. Any goroutine may call it; one call for all frames of a
+// socket read costs one wake-up.
+func (w *World) Post(in ...Inbound) { w.mail.post(in...) }
+
+// Do runs f on the loop and waits for it. Any goroutine but the loop's may call it. A text makes
+// it part of the input log, to be run again by whoever re-runs the log.
+func (w *World) Do(text string, f func()) error {
+	finished := make(chan struct{})
+	w.mail.post(Inbound{kind: inboundCommand, text: text, run: func() {
+		defer close(finished)
+		f()
+	}})
+	select {
+	case <-finished:
+		return nil
+	case <-w.pace.stopped:
+		return ErrStopped
+	}
+}

@@ -1,0 +1,184 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"highwater/cluster/event"
+)
+
+// ErrStopped says that the world's loop no longer runs.
+var ErrStopped = errors.New("world: the loop has stopped")
+
+// Pace is how virtual time meets the wall clock.
+type Pace struct {
+	// Rate is virtual seconds a second: 1 is live, 0.25 four times slower.
+	Rate float64
+	// Paused stops virtual time; what comes in from outside waits.
+	Paused bool
+}
+
+// pacer maps the wall clock to virtual time. Only the loop touches it, but for stopped.
+type pacer struct {
+	pace    Pace
+	wall    time.Time // when the pace was set
+	virtual int64     // virtual time then
+	stopped chan struct{}
+	waiting []Inbound // what came in while paused
+	busy    time.Duration
+	onPace  func(Pace)
+}
+
+func (p *pacer) init() {
+	p.pace = Pace{Rate: 1}
+	p.stopped = make(chan struct{})
+}
+
+// Pace returns how virtual time runs now.
+func (w *World) Pace() Pace { return w.pace.pace }
+
+// SetPace changes how virtual time runs from now on.
+func (w *World) SetPace(pace Pace) {
+	if pace.Rate <= 0 {
+		pace.Rate = 1
+	}
+	w.pace.wall = time.Now()
+	w.pace.virtual = w.now
+	w.pace.pace = pace
+	if w.pace.onPace != nil {
+		w.pace.onPace(pace)
+	}
+}
+
+// OnPace calls f on the loop whenever the pace changes.
+func (w *World) OnPace(f func(Pace)) { w.pace.onPace = f }
+
+// target is the virtual time that the wall clock asks for.
+func (p *pacer) target(wall time.Time) int64 {
+	return p.virtual + int64(float64(wall.Sub(p.wall))*p.pace.Rate)
+}
+
+// wait says how long the loop may sleep until due; a negative value is without end.
+func (p *pacer) wait(due int64, some bool) time.Duration {
+	if p.pace.Paused || !some {
+		return -1
+	}
+	ahead := float64(due-p.virtual)/p.pace.Rate - float64(time.Since(p.wall))
+	return max(0, time.Duration(ahead))
+}
+
+// Run is the loop of a world that meets the wall clock. It returns when ctx ends.
+func (w *World) Run(ctx context.Context) {
+	defer close(w.pace.stopped)
+	w.SetPace(w.pace.pace)
+	for ctx.Err() == nil {
+		due, some := w.queue.next()
+		limit := w.pace.wait(due, some)
+		if !w.pace.pace.Paused && len(w.pace.waiting) > 0 {
+			limit = 0
+		}
+		in := w.mail.take(limit, ctx.Done())
+		began := time.Now()
+		w.turn(in, began)
+		w.pace.busy += time.Since(began)
+	}
+}
+
+// Busy is how long the loop has worked since it began; read it on the loop.
+func (w *World) Busy() time.Duration { return w.pace.busy }
+
+// turn is one round of the live loop: what is due by the wall clock, then what came in.
+func (w *World) turn(in []Inbound, wall time.Time) {
+	if w.pace.pace.Paused {
+		w.pausedTurn(in)
+		return
+	}
+	target := max(w.pace.target(wall), w.now)
+	w.RunUntil(time.Duration(target))
+	waiting := w.pace.waiting
+	if len(in)+len(waiting) == 0 {
+		return
+	}
+	w.pace.waiting = nil
+	w.now++ // an instant of its own, so that a re-run cannot mix it with what was due before
+	for i := range waiting {
+		w.enter(&waiting[i])
+	}
+	for i := range in {
+		w.enter(&in[i])
+		if w.pace.pace.Paused { // a command stopped time: the rest waits
+			w.pace.waiting = append(w.pace.waiting, in[i+1:]...)
+			break
+		}
+	}
+	w.settle()
+	w.endTurn()
+}
+
+// pausedTurn lets commands through and keeps the rest.
+func (w *World) pausedTurn(in []Inbound) {
+	ran := false
+	for i := range in {
+		if in[i].kind != inboundCommand {
+			w.pace.waiting = append(w.pace.waiting, in[i])
+			continue
+		}
+		w.enter(&in[i])
+		ran = true
+	}
+	if ran {
+		w.endTurn()
+	}
+}
+
+// enter makes something from outside happen now.
+func (w *World) enter(in *Inbound) {
+	w.config.Recorder.add(w, in)
+	switch in.kind {
+	case inboundCall:
+		w.enterCall(in)
+	case inboundConnected:
+		w.withNode(in.node, func(env *Env) {
+			event.ClientConnected{Connection: in.connection, Address: in.text}.
+				Emit(env.Events, event.RuleNone)
+		})
+	case inboundDisconnected:
+		w.withNode(in.node, func(env *Env) {
+			event.ClientDisconnected{Connection: in.connection, Reason: in.text}.
+				Emit(env.Events, event.RuleNone)
+			w.guard(env, func() { env.state.Disconnected(in.connection) })
+		})
+	case inboundWork:
+		if t := w.works[in.id]; t != nil {
+			delete(w.works, in.id)
+			t.result = in.result
+			w.push(item{due: w.now, kind: itemWork, work: t})
+		}
+	case inboundCommand:
+		in.run()
+	}
+}
+
+func (w *World) withNode(id event.NodeID, f func(*Env)) {
+	if n := w.nodes[id]; n != nil && n.env != nil {
+		n.env.Events.Cause = 0
+		f(n.env)
+	}
+}
+
+func (w *World) enterCall(in *Inbound) {
+	n := w.nodes[in.node]
+	if n == nil || n.env == nil {
+		return
+	}
+	call := &Call{From: in.connection, API: in.api, Body: in.body, world: w, to: in.node,
+		responder: in.responder, Token: in.token}
+	it := item{kind: itemCall, call: call}
+	if n.paused {
+		n.parked = append(n.parked, it)
+		return
+	}
+	it.due = w.now
+	w.push(it)
+}
