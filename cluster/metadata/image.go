@@ -15,6 +15,9 @@ const (
 	ResourceGroup         int8 = 32
 )
 
+// DirectoryUnassigned is Kafka's id for a replica whose broker has not yet chosen a directory.
+var DirectoryUnassigned = event.UUID{15: 1}
+
 // FeatureElr is the feature that keeps eligible leader replicas (KIP-966).
 const FeatureElr = "eligible.leader.replicas.version"
 
