@@ -117,5 +117,5 @@ var topicConfigs = []ConfigDef{
 		Doc:      "A new segment begins when the active one is older than this."},
 	{Name: "unclean.leader.election.enable", Type: Boolean, Default: "false",
 		Synonyms: []string{"unclean.leader.election.enable"},
-		Doc:      "Whether a replica that was not in sync may lead if no other can; loses records."},
+		Doc:      "Whether a replica that was not in sync may lead if no other can, at a loss."},
 }
