@@ -46,7 +46,7 @@ type ConfigDef struct {
 	// one of several (in a List: only those); see allows.
 	Valid  string
 	Traits ConfigTraits
-	// Doc is one sentence for people.
+	// Doc is one sentence for people. Keys of brokers have none.
 	Doc string
 	// Synonyms are the broker keys that a topic falls back to, first the strongest. Those whose
 	// unit is not milliseconds carry a factor: "log.retention.hours*3600000".

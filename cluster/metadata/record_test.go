@@ -23,7 +23,7 @@ func nodes(ids ...event.NodeID) []event.NodeID {
 
 // everyRecord holds each kind at least once, with every field filled and with none.
 func everyRecord() []Record {
-	endpoints := []Endpoint{{Name: "PLAINTEXT", Host: "127.0.0.1", Port: 65535, SecurityProtocol: 3}}
+	endpoints := []Endpoint{{Name: "PLAINTEXT", Host: "h", Port: 65535, SecurityProtocol: 3}}
 	features := []FeatureRange{{Name: "metadata.version", Min: 7, Max: 33}}
 	full := NewPartitionChangeRecord(uuid(2), 7)
 	full.Isr, full.Leader, full.Replicas = nodes(1), 1, nodes(1, 2)
@@ -79,7 +79,7 @@ func TestEveryRecordDecodesToWhatWasEncoded(t *testing.T) {
 	}
 }
 
-// The bytes are those of a Kafka 4.4 cluster's own metadata log.
+// The shapes and versions are those found in a Kafka 4.4 cluster's own metadata log.
 func TestRecordsHaveKafkasBytes(t *testing.T) {
 	change := NewPartitionChangeRecord(uuid(2), 1)
 	change.Isr, change.Leader = nodes(), event.NoNode
