@@ -154,7 +154,7 @@ func safeBytes(t testing.TB, d *Disk) map[string][]byte {
 }
 
 func TestBothDisksEndAlikeAfterEveryHistoryAndPowerCut(t *testing.T) {
-	seeds := uint64(150)
+	seeds := uint64(50)
 	if testing.Short() {
 		seeds = 20
 	}
