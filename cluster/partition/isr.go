@@ -1,0 +1,113 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"highwater/cluster/event"
+)
+
+// maybeExpandIsr proposes a follower that has reached the high watermark and this leader's epoch.
+func (p *Partition) maybeExpandIsr(f *follower) {
+	l := p.leading
+	if l.proposed != nil || contains(p.isr, f.id) || f.logEndOffset < p.highWatermark ||
+		f.logEndOffset < l.epochStart || !p.host.MayJoinIsr(f.id, f.brokerEpoch) {
+		return
+	}
+	isr := append(slices.Clone(p.isr), f.id)
+	p.propose(isr, f.id, event.RuleIsrExpandCaughtUp)
+}
+
+// CheckLag proposes to leave out the followers that have not been caught up for too long.
+func (p *Partition) CheckLag() {
+	l := p.leading
+	if l == nil || l.proposed != nil {
+		return
+	}
+	now, end := p.env.VirtualNow(), p.Log.LogEndOffset()
+	isr := slices.Clone(p.isr)
+	var out event.NodeID
+	for _, f := range l.followers {
+		if !contains(isr, f.id) || f.logEndOffset == end ||
+			now-f.lastCaughtUp <= int64(p.Settings.ReplicaLagMax) {
+			continue
+		}
+		isr = slices.DeleteFunc(isr, func(id event.NodeID) bool { return id == f.id })
+		out = f.id
+	}
+	if out != 0 {
+		p.propose(isr, out, event.RuleIsrShrinkLag)
+	}
+}
+
+func (p *Partition) propose(isr []event.NodeID, about event.NodeID, rule event.Rule) {
+	slices.Sort(isr)
+	p.leading.proposed = isr
+	event.IsrChangeProposed{Topic: p.Topic, Partition: p.Index, Isr: p.isr, Proposed: isr,
+		Replica: about}.Emit(p.env.Events, rule)
+	p.host.ProposeIsr(p, isr)
+}
+
+// BrokerEpochOf is the broker epoch with which a replica last fetched, -1 when it is not known. An
+// ISR proposal names it, so that the controller can tell a rebooted broker from its former self.
+func (p *Partition) BrokerEpochOf(id event.NodeID) int64 {
+	if p.leading != nil {
+		if f := p.leading.follower(id); f != nil {
+			return f.brokerEpoch
+		}
+	}
+	return -1
+}
+
+// IsrAnswered takes the controller's answer to a proposal. Only what the controller committed
+// changes the ISR.
+func (p *Partition) IsrAnswered(code int16, leaderEpoch event.Epoch, partitionEpoch int32,
+	isr []event.NodeID) {
+	l := p.leading
+	if l == nil || l.proposed == nil {
+		return
+	}
+	l.proposed = nil
+	if code != 0 {
+		event.IsrChangeRefused{Topic: p.Topic, Partition: p.Index, ErrorCode: int32(code)}.
+			Emit(p.env.Events, event.RuleIsrOnlyByController)
+		p.maybeMoveHighWatermark()
+		return
+	}
+	if leaderEpoch != p.leaderEpoch || partitionEpoch <= p.partitionEpoch {
+		return
+	}
+	before := p.isr
+	p.partitionEpoch = partitionEpoch
+	p.isr = isr
+	p.isrCommitted(before)
+}
+
+// isrCommitted says what the ISR now is and what follows from it.
+func (p *Partition) isrCommitted(before []event.NodeID) {
+	if slices.Equal(before, p.isr) {
+		p.maybeMoveHighWatermark()
+		return
+	}
+	p.leading.proposed = nil
+	event.IsrChanged{Topic: p.Topic, Partition: p.Index, Before: before, Isr: p.isr,
+		PartitionEpoch: p.partitionEpoch}.Emit(p.env.Events, event.RuleIsrOnlyByController)
+	p.holdTail()
+	p.maybeMoveHighWatermark()
+	for _, f := range p.leading.followers {
+		if p.leading.proposed == nil && f.logEndOffset >= 0 {
+			p.maybeExpandIsr(f)
+		}
+	}
+}
+
+// RetriableProposal says whether a refused or lost proposal may be sent again as it is.
+func RetriableProposal(code int16) bool {
+	switch code {
+	case kerr.NotController.Code, kerr.RequestTimedOut.Code, kerr.UnknownServerError.Code,
+		kerr.StaleBrokerEpoch.Code:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package replica
+
+import (
+	"highwater/cluster/event"
+	"highwater/cluster/record"
+)
+
+// FetchAPI is the name that both directions carry in events.
+const FetchAPI = "Fetch"
+
+// FetchRequest asks a leader for more. Like Kafka's incremental fetch sessions it names only the
+// partitions whose position changed since the request before; Epoch 0 begins a session that names
+// all.
+type FetchRequest struct {
+	Replica     event.NodeID
+	BrokerEpoch int64
+	Session     int64 // chosen by the follower, new with each start or reconnect
+	Epoch       int32
+	MaxWait     int64 // nanoseconds
+	BytesMax    int
+	Partitions  []FetchPartition
+	Forgotten   []PartitionKey
+}
+
+// PartitionKey names a partition.
+type PartitionKey struct {
+	Topic string
+	Index int32
+}
+
+// FetchPartition is a follower's position in one partition. Offset is its log end: it has
+// everything below.
+type FetchPartition struct {
+	PartitionKey
+	TopicID     event.UUID
+	LeaderEpoch event.Epoch
+	Offset      event.Offset
+	LastEpoch   event.Epoch
+}
+
+// FetchResponse answers with what changed: records, a new high watermark, or an error.
+type FetchResponse struct {
+	Code       int16 // of the whole request: an unknown session begins anew
+	Partitions []FetchedPartition
+}
+
+// FetchedPartition is the leader's answer for one partition. The batches are shared, not copied:
+// whoever receives the response releases them.
+type FetchedPartition struct {
+	PartitionKey
+	Code           int16
+	LeaderEpoch    event.Epoch
+	HighWatermark  event.Offset
+	LogStartOffset event.Offset
+	LogEndOffset   event.Offset // told with OFFSET_OUT_OF_RANGE
+	Diverging      bool
+	DivergingEpoch event.Epoch
+	DivergingEnd   event.Offset
+	FirstOffset    event.Offset
+	Records        int32
+	Batches        []record.Buffer
+}
+
+// Describe tells the event of the message what it asks for.
+func (r *FetchRequest) Describe(sent *event.MessageSent) {
+	sent.Idle = len(r.Partitions) == 0
+	if len(r.Partitions) > 0 {
+		p := &r.Partitions[0]
+		sent.Topic, sent.Partition, sent.Offset = p.Topic, p.Index, p.Offset
+	}
+}
+
+// Describe tells the event of the message what it carries.
+func (r *FetchResponse) Describe(sent *event.MessageSent) {
+	sent.Idle = len(r.Partitions) == 0
+	if sent.Idle {
+		return
+	}
+	p := &r.Partitions[0]
+	sent.Topic, sent.Partition, sent.Offset = p.Topic, p.Index, p.FirstOffset
+	sent.HighWatermark = p.HighWatermark
+	for i := range r.Partitions {
+		sent.Records += r.Partitions[i].Records
+		for _, b := range r.Partitions[i].Batches {
+			sent.Bytes += int32(len(b.Bytes))
+		}
+	}
+}
+
+// Release gives up the response's references to record bytes.
+func (r *FetchResponse) Release() {
+	for i := range r.Partitions {
+		for _, b := range r.Partitions[i].Batches {
+			b.Release()
+		}
+		r.Partitions[i].Batches = nil
+	}
+}
