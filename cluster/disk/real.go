@@ -15,14 +15,14 @@ const (
 	dirPermissions  = 0o755
 )
 
-// real is the backing on real files. The os.Root keeps every name inside the directory, even
+// realDir is the backing on real files. The os.Root keeps every name inside the directory, even
 // when somebody puts a symbolic link there.
-type real struct {
+type realDir struct {
 	root   *os.Root
 	locked *os.File // the open .lock file while the lock is held
 }
 
-func newReal(dir string) (*real, error) {
+func newReal(dir string) (*realDir, error) {
 	if err := os.MkdirAll(dir, dirPermissions); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
@@ -30,10 +30,10 @@ func newReal(dir string) (*real, error) {
 	if err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
-	return &real{root: root}, nil
+	return &realDir{root: root}, nil
 }
 
-func (r *real) open(name string, create bool) (node, int64, error) {
+func (r *realDir) open(name string, create bool) (node, int64, error) {
 	flags := os.O_RDWR
 	if create {
 		flags |= os.O_CREATE
@@ -53,13 +53,13 @@ func (r *real) open(name string, create bool) (node, int64, error) {
 	return &realFile{file: file}, found.Size(), nil
 }
 
-func (r *real) remove(name string) error     { return r.root.Remove(name) }
-func (r *real) rename(old, new string) error { return r.root.Rename(old, new) }
-func (r *real) mkdir(name string) error      { return r.root.Mkdir(name, dirPermissions) }
-func (r *real) path() string                 { return r.root.Name() }
-func (r *real) close() error                 { return r.root.Close() }
+func (r *realDir) remove(name string) error     { return r.root.Remove(name) }
+func (r *realDir) rename(old, new string) error { return r.root.Rename(old, new) }
+func (r *realDir) mkdir(name string) error      { return r.root.Mkdir(name, dirPermissions) }
+func (r *realDir) path() string                 { return r.root.Name() }
+func (r *realDir) close() error                 { return r.root.Close() }
 
-func (r *real) list(name string) ([]Entry, error) {
+func (r *realDir) list(name string) ([]Entry, error) {
 	dir, err := r.root.Open(name)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (r *real) list(name string) ([]Entry, error) {
 	return entries, nil
 }
 
-func (r *real) stat(name string) (Entry, error) {
+func (r *realDir) stat(name string) (Entry, error) {
 	info, err := r.root.Stat(name)
 	if err != nil {
 		return Entry{}, err
@@ -101,7 +101,7 @@ func entryOfInfo(info os.FileInfo) Entry {
 }
 
 // restore copies a removed file back: no system can portably give an unlinked file a name again.
-func (r *real) restore(name string, held node) error {
+func (r *realDir) restore(name string, held node) error {
 	file, err := r.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePermissions)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *real) restore(name string, held node) error {
 }
 
 // lock takes .lock as Kafka does, and notes our process id in it for whoever comes second.
-func (r *real) lock() error {
+func (r *realDir) lock() error {
 	if r.locked != nil {
 		return fmt.Errorf("%w by process %d", ErrLocked, os.Getpid())
 	}
@@ -155,7 +155,7 @@ func lockedBy(file *os.File) error {
 }
 
 // unlock empties .lock, so that equal runs leave equal directories, and lets it go.
-func (r *real) unlock() error {
+func (r *realDir) unlock() error {
 	if r.locked == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func lockFile(file *os.File) (bool, error) {
 }
 
 // syncDir syncs a directory through its own descriptor.
-func (r *real) syncDir(name string) error {
+func (r *realDir) syncDir(name string) error {
 	dir, err := r.root.Open(name)
 	if err != nil {
 		return err

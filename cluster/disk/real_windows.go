@@ -21,7 +21,7 @@ func lockFile(file *os.File) (bool, error) {
 
 // syncDir checks that the directory is there. NTFS journals names itself, and a directory
 // handle cannot be flushed.
-func (r *real) syncDir(name string) error {
+func (r *realDir) syncDir(name string) error {
 	_, err := r.root.Stat(name)
 	return err
 }
