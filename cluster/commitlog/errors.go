@@ -1,0 +1,76 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+
+	"highwater/cluster/event"
+)
+
+// Kafka's error codes that a log itself answers with.
+const (
+	codeOffsetOutOfRange     = 1
+	codeCorruptMessage       = 2
+	codeMessageTooLarge      = 10
+	codeRecordListTooLarge   = 18
+	codeOutOfOrderSequence   = 45
+	codeInvalidProducerEpoch = 47
+	codeInvalidTxnState      = 48
+	codeCoordinatorFenced    = 52
+)
+
+// ErrCorrupt says that a batch's CRC or structure does not hold.
+var ErrCorrupt = errors.New("commitlog: the batch is corrupt")
+
+// ErrUnexpectedOffset says that a follower was given a batch below its log end offset.
+var ErrUnexpectedOffset = errors.New("commitlog: the batch begins below the log end offset")
+
+// ErrClosed says that the log was closed.
+var ErrClosed = errors.New("commitlog: the log is closed")
+
+// ErrTopicID says that the directory belongs to another topic of the same name.
+var ErrTopicID = errors.New("commitlog: the directory holds another topic id")
+
+// AppendError says why a batch was not appended, with Kafka's error code.
+type AppendError struct {
+	Code    int16
+	Message string
+}
+
+func (e *AppendError) Error() string { return "commitlog: " + e.Message }
+
+// ProducerError says that a batch does not fit its producer's state. For a sequence error Expected
+// and Got are sequence numbers, for an epoch error they are epochs.
+type ProducerError struct {
+	Code       int16
+	ProducerID int64
+	Expected   int64
+	Got        int64
+}
+
+func (e *ProducerError) Error() string {
+	what := "sequence"
+	switch e.Code {
+	case codeInvalidProducerEpoch:
+		what = "producer epoch"
+	case codeInvalidTxnState:
+		what = "transaction state"
+	case codeCoordinatorFenced:
+		what = "coordinator epoch"
+	}
+	return fmt.Sprintf("commitlog: producer %d: wrong %s: expected %d, got %d",
+		e.ProducerID, what, e.Expected, e.Got)
+}
+
+// OutOfRangeError says that an offset lies outside the log, Kafka's OFFSET_OUT_OF_RANGE.
+type OutOfRangeError struct {
+	Offset, LogStartOffset, LogEndOffset event.Offset
+}
+
+func (e *OutOfRangeError) Error() string {
+	return fmt.Sprintf("commitlog: offset %d is outside the log, which spans [%d, %d)",
+		e.Offset, e.LogStartOffset, e.LogEndOffset)
+}
+
+// Code is Kafka's error code for it.
+func (e *OutOfRangeError) Code() int16 { return codeOffsetOutOfRange }

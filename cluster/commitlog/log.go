@@ -1,0 +1,323 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"sort"
+
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+)
+
+// Log is one partition's log. Offsets order as
+// start <= written <= end and synced <= written, where only start moves by deletion.
+type Log struct {
+	fs  disk.FS
+	dir string
+	cfg Config
+
+	segments []*segment // by base offset, never empty; the last one is active
+	start    event.Offset
+	end      event.Offset // the next record's offset
+	written  event.Offset // everything below is in the files
+	synced   event.Offset // everything below survives a power cut
+
+	// identity is partition.metadata, open from its creation until the first sync.
+	identity  disk.File
+	epochs    epochCache
+	producers producers
+	tail      tail
+
+	// pending are the batches that the active segment's file does not have yet, in order.
+	pending [][]byte
+	// deferred is work that need not be done in the loop, taken with Deferred.
+	deferred []Ticket
+	// namesDirty counts changes of the directory, namesSynced the ones that are durable.
+	namesDirty, namesSynced int
+	// cuts counts truncations, so that a sync begun before one does not vouch for what came after.
+	cuts int
+	// failed is the first write error; after it nothing more is written (Kafka's log dir failure).
+	failed error
+	// chunk is memory for lookups in files.
+	chunk []byte
+}
+
+// LogStartOffset is the first offset that may be read.
+func (l *Log) LogStartOffset() event.Offset { return l.start }
+
+// LogEndOffset is the offset of the next record to be appended.
+func (l *Log) LogEndOffset() event.Offset { return l.end }
+
+// WrittenEnd is the offset up to which the files have everything; after a Flush it is the log end
+// offset.
+func (l *Log) WrittenEnd() event.Offset { return l.written }
+
+// SyncedEnd is the offset up to which everything survives a power cut: Kafka's recovery point.
+func (l *Log) SyncedEnd() event.Offset { return l.synced }
+
+// Pending says whether appended batches wait to be flushed.
+func (l *Log) Pending() bool { return len(l.pending) > 0 }
+
+// Err is the error after which the log took no more writes, or nil.
+func (l *Log) Err() error { return l.failed }
+
+// Dir is the partition's directory.
+func (l *Log) Dir() string { return l.dir }
+
+// Config is what the log runs with.
+func (l *Log) Config() Config { return l.cfg }
+
+// SetConfig changes the topic's settings; they hold from the next append or pass on. What the log
+// was opened for (topic, partition, id, events, clock) stays.
+func (l *Log) SetConfig(cfg Config) {
+	cfg.Topic, cfg.Partition, cfg.TopicID = l.cfg.Topic, l.cfg.Partition, l.cfg.TopicID
+	cfg.Events, cfg.Now = l.cfg.Events, l.cfg.Now
+	l.cfg = cfg.withDefaults()
+	l.tail.bound = l.cfg.TailBytes
+}
+
+// Size is the number of bytes in all segments.
+func (l *Log) Size() int64 {
+	var total int64
+	for _, s := range l.segments {
+		total += s.size
+	}
+	return total
+}
+
+// Segments describes the segments, oldest first.
+func (l *Log) Segments() []SegmentView {
+	views := make([]SegmentView, 0, len(l.segments))
+	for i, s := range l.segments {
+		views = append(views, SegmentView{
+			BaseOffset: s.base, Bytes: s.size, MaxTimestamp: s.maxTimestamp,
+			IndexEntries: s.offsets.count(), TimeEntries: s.times.count(),
+			AbortedTxns: len(s.aborted.txns), Active: i == len(l.segments)-1,
+			WrittenToBytes: s.written,
+		})
+	}
+	return views
+}
+
+func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }
+
+// segmentFor is the index of the segment that holds the offset; the first one if it lies below.
+func (l *Log) segmentFor(offset event.Offset) int {
+	i := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset })
+	return max(i-1, 0)
+}
+
+// endOf is the offset at which the segment with this index ends.
+func (l *Log) endOf(i int) event.Offset {
+	if i+1 < len(l.segments) {
+		return l.segments[i+1].base
+	}
+	return l.end
+}
+
+// fail remembers the first error of an operation that changes files; from then on the log is
+// closed for writes, since what the files hold is no longer known.
+func (l *Log) fail(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("commitlog: %s of %s: %w", operation, l.dir, err)
+	if l.failed == nil {
+		l.failed = err
+	}
+	return err
+}
+
+// Flush writes what is pending: one write for the log, and one for each index that grew.
+// Afterwards WrittenEnd equals LogEndOffset.
+func (l *Log) Flush() error {
+	if len(l.pending) == 0 || l.failed != nil {
+		return l.failed
+	}
+	s := l.active()
+	if _, err := s.log.WriteVAt(l.pending, s.written); err != nil {
+		return l.fail("write", err)
+	}
+	clear(l.pending)
+	l.pending = l.pending[:0]
+	s.written = s.size
+	if err := s.flushIndexes(); err != nil {
+		return l.fail("write index", err)
+	}
+	l.written = l.end
+	l.tail.evict(l.written)
+	return nil
+}
+
+// Ticket is work on files that may take long. Run may be called on any goroutine, once; Done must
+// then be called with its result on the log's own goroutine. Tickets run in the order in which
+// they were handed out.
+type Ticket struct {
+	// Name says what it is, for the trace: "sync", "roll", "delete".
+	Name string
+	// UpTo is what a sync makes durable.
+	UpTo event.Offset
+	Run  func() error
+	done func(error) error
+}
+
+// Done tells the log how Run ended. It returns the error that failed the log, if any.
+func (t Ticket) Done(err error) error {
+	if t.done == nil {
+		return err
+	}
+	return t.done(err)
+}
+
+// Deferred takes the work that piled up: closing and syncing rolled segments, unlinking deleted
+// ones.
+func (l *Log) Deferred() []Ticket {
+	tickets := l.deferred
+	l.deferred = nil
+	return tickets
+}
+
+// Sync makes everything durable that is appended so far.
+func (l *Log) Sync() error {
+	if err := l.Flush(); err != nil {
+		return err
+	}
+	ticket := l.PrepareSync()
+	return ticket.Done(ticket.Run())
+}
+
+// PrepareSync begins a sync of everything written so far.
+func (l *Log) PrepareSync() Ticket {
+	first := l.segmentFor(l.synced)
+	return l.syncTicket("sync", l.segments[first:], l.written, nil)
+}
+
+// syncTicket makes the segments and the directory's names durable. before, if given, runs
+// first, for what else is to be done with the files off the loop.
+func (l *Log) syncTicket(
+	name string, segments []*segment, upTo event.Offset, before func() error,
+) Ticket {
+	var files []disk.File
+	for _, s := range segments {
+		files = append(files, s.handles()...)
+	}
+	for _, f := range []disk.File{l.epochs.file, l.identity} {
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	created := l.identity != nil || l.namesSynced == 0
+	// A handle that is gone already belongs to a node that died; its sync reports that itself.
+	files = slices.DeleteFunc(files, func(f disk.File) bool { return !f.Retain() })
+	names, cuts := l.namesDirty, l.cuts
+	syncNames := names != l.namesSynced
+	return Ticket{Name: name, UpTo: upTo,
+		Run: func() error {
+			var err error
+			if before != nil {
+				err = before()
+			}
+			for _, f := range files {
+				// A file that the log gave up meanwhile (replaced or deleted) need not be synced.
+				if syncErr := f.Sync(); !errors.Is(syncErr, disk.ErrClosed) {
+					err = errors.Join(err, syncErr)
+				}
+				err = errors.Join(err, f.Release())
+			}
+			if syncNames && err == nil {
+				err = l.fs.SyncDir(l.dir)
+			}
+			if created && err == nil {
+				err = l.fs.SyncDir(path.Dir(l.dir))
+			}
+			return err
+		},
+		done: func(err error) error {
+			if err != nil {
+				return l.fail("sync", err)
+			}
+			l.namesSynced = max(l.namesSynced, names)
+			if cuts == l.cuts {
+				l.markSynced(upTo)
+			}
+			return l.closeIdentity()
+		},
+	}
+}
+
+// markSynced moves the synced end up and says so.
+func (l *Log) markSynced(upTo event.Offset) {
+	if upTo <= l.synced {
+		return
+	}
+	event.LogSynced{
+		Topic: l.cfg.Topic, Partition: l.cfg.Partition, Before: l.synced, UpTo: upTo,
+	}.Emit(l.cfg.Events, event.RuleNone)
+	l.synced = upTo
+}
+
+// SetTailHold keeps what lies at or above the offset in memory, though the file has it: a
+// follower will ask for it soon. math.MaxInt64 holds nothing.
+func (l *Log) SetTailHold(lowest event.Offset) {
+	l.tail.hold = lowest
+	l.tail.evict(l.written)
+}
+
+// Close ends the log's use. A clean close leaves what a next clean open needs: everything flushed,
+// trimmed indexes, a producer snapshot, all of it durable. After any other close the next open
+// recovers.
+func (l *Log) Close(clean bool) error {
+	var err error
+	if clean {
+		err = l.shut()
+	}
+	for _, s := range l.segments {
+		err = errors.Join(err, s.close())
+	}
+	err = errors.Join(err, l.epochs.close(), l.closeIdentity())
+	l.Drop()
+	return err
+}
+
+func (l *Log) closeIdentity() error {
+	if l.identity == nil {
+		return nil
+	}
+	file := l.identity
+	l.identity = nil
+	return file.Close()
+}
+
+// Drop gives the memory of the log's end back without touching any file, for a node that died.
+func (l *Log) Drop() {
+	l.tail.release(math.MinInt64)
+	clear(l.pending)
+	l.pending = nil
+	if l.failed == nil {
+		l.failed = ErrClosed
+	}
+}
+
+func (l *Log) shut() error {
+	for _, ticket := range l.Deferred() {
+		if err := ticket.Done(ticket.Run()); err != nil {
+			return err
+		}
+	}
+	if err := l.Flush(); err != nil {
+		return err
+	}
+	s := l.active()
+	if err := errors.Join(s.finish(), s.trim()); err != nil {
+		return l.fail("close", err)
+	}
+	if l.producers.snapshotEnd != l.end {
+		if err := l.writeSnapshot(true); err != nil {
+			return err
+		}
+	}
+	return l.Sync()
+}
