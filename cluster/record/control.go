@@ -36,6 +36,9 @@ func ParseControlType(key []byte) (ControlType, error) {
 	if len(key) < 4 {
 		return 0, errors.New("record: a control record's key has 4 bytes: version and type")
 	}
+	if version := int16(binary.BigEndian.Uint16(key)); version < 0 {
+		return 0, fmt.Errorf("record: a control record's key has version %d", version)
+	}
 	return ControlType(binary.BigEndian.Uint16(key[2:])), nil
 }
 
@@ -61,7 +64,7 @@ func EndTxnMarker(m Marker) []byte {
 	}
 	value := binary.BigEndian.AppendUint32([]byte{0, 0}, uint32(m.CoordinatorEpoch))
 	b := NewBuilder()
-	b.Attributes = attrControl | attrTransactional
+	b.Attributes = ControlBit | TransactionalBit
 	b.ProducerID, b.ProducerEpoch = m.ProducerID, m.ProducerEpoch
 	b.Add(m.TimestampMs, ControlKey(t), value)
 	return b.mustBytes()
@@ -78,9 +81,11 @@ func (b *Builder) mustBytes() []byte {
 
 // ControlBatch builds a batch of one control record of the quorum's log: its value is one of the
 // flexible messages below.
-func ControlBatch(t ControlType, value []byte, baseOffset int64, epoch int32, timestampMs int64) []byte {
+func ControlBatch(
+	t ControlType, value []byte, baseOffset int64, epoch int32, timestampMs int64,
+) []byte {
 	b := NewBuilder()
-	b.Attributes = attrControl
+	b.Attributes = ControlBit
 	b.BaseOffset, b.LeaderEpoch = baseOffset, epoch
 	b.Add(timestampMs, ControlKey(t), value)
 	return b.mustBytes()

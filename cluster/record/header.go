@@ -20,26 +20,28 @@ type Attributes int16
 
 // The attribute bits beside the codec's three.
 const (
-	attrLogAppendTime Attributes = 1 << 3
-	attrTransactional Attributes = 1 << 4
-	attrControl       Attributes = 1 << 5
-	attrDeleteHorizon Attributes = 1 << 6
+	LogAppendTimeBit Attributes = 1 << 3
+	TransactionalBit Attributes = 1 << 4
+	ControlBit       Attributes = 1 << 5
+	DeleteHorizonBit Attributes = 1 << 6
 )
 
 // Codec is how the batch's records are compressed.
 func (a Attributes) Codec() Codec { return Codec(a & 7) }
 
+func (a Attributes) withCodec(c Codec) Attributes { return a&^7 | Attributes(c)&7 }
+
 // LogAppendTime says that the broker, not the client, set the timestamps.
-func (a Attributes) LogAppendTime() bool { return a&attrLogAppendTime != 0 }
+func (a Attributes) LogAppendTime() bool { return a&LogAppendTimeBit != 0 }
 
 // Transactional says that the batch belongs to a transaction.
-func (a Attributes) Transactional() bool { return a&attrTransactional != 0 }
+func (a Attributes) Transactional() bool { return a&TransactionalBit != 0 }
 
 // Control says that the batch holds a control record, which clients never see.
-func (a Attributes) Control() bool { return a&attrControl != 0 }
+func (a Attributes) Control() bool { return a&ControlBit != 0 }
 
 // DeleteHorizon says that BaseTimestamp is the time at which tombstones may go (KIP-534).
-func (a Attributes) DeleteHorizon() bool { return a&attrDeleteHorizon != 0 }
+func (a Attributes) DeleteHorizon() bool { return a&DeleteHorizonBit != 0 }
 
 // Header is the fixed part of a batch.
 type Header struct {
@@ -64,7 +66,21 @@ func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderBytes {
 		return Header{}, fmt.Errorf("record: %d bytes are less than a batch header", len(b))
 	}
-	h := Header{
+	h := readHeader(b)
+	switch {
+	case h.Magic != magicV2:
+		return h, fmt.Errorf("record: batch has magic %d, only 2 is known", h.Magic)
+	case h.BatchLength < HeaderBytes-LogOverhead:
+		return h, fmt.Errorf("record: batch length %d is less than a header", h.BatchLength)
+	case h.LastOffsetDelta < 0 || h.RecordsCount < 0:
+		return h, fmt.Errorf("record: batch with last offset delta %d and %d records",
+			h.LastOffsetDelta, h.RecordsCount)
+	}
+	return h, nil
+}
+
+func readHeader(b []byte) Header {
+	return Header{
 		BaseOffset:           int64(binary.BigEndian.Uint64(b)),
 		BatchLength:          int32(binary.BigEndian.Uint32(b[8:])),
 		PartitionLeaderEpoch: int32(binary.BigEndian.Uint32(b[12:])),
@@ -79,16 +95,6 @@ func ParseHeader(b []byte) (Header, error) {
 		BaseSequence:         int32(binary.BigEndian.Uint32(b[53:])),
 		RecordsCount:         int32(binary.BigEndian.Uint32(b[57:])),
 	}
-	switch {
-	case h.Magic != magicV2:
-		return h, fmt.Errorf("record: batch has magic %d, only 2 is known", h.Magic)
-	case h.BatchLength < HeaderBytes-LogOverhead:
-		return h, fmt.Errorf("record: batch length %d is less than a header", h.BatchLength)
-	case h.LastOffsetDelta < 0 || h.RecordsCount < 0:
-		return h, fmt.Errorf("record: batch with last offset delta %d and %d records",
-			h.LastOffsetDelta, h.RecordsCount)
-	}
-	return h, nil
 }
 
 // Put writes the header to the first 61 bytes of b.
@@ -154,6 +160,22 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b[21:], castagnoli) }
 // ChecksumHolds says whether the batch's bytes agree with its CRC.
 func ChecksumHolds(b []byte) bool {
 	return len(b) >= HeaderBytes && Checksum(b) == binary.BigEndian.Uint32(b[17:])
+}
+
+// SetTimestamps gives the batch its maximum timestamp, which the leader corrects when a client's
+// is wrong and chooses itself under LogAppendTime, and reseals it if that changed anything.
+func SetTimestamps(b []byte, maxTimestampMs int64, logAppendTime bool) {
+	attributes := Attributes(binary.BigEndian.Uint16(b[21:])) &^ LogAppendTimeBit
+	if logAppendTime {
+		attributes |= LogAppendTimeBit
+	}
+	if attributes == Attributes(binary.BigEndian.Uint16(b[21:])) &&
+		maxTimestampMs == int64(binary.BigEndian.Uint64(b[35:])) {
+		return
+	}
+	binary.BigEndian.PutUint16(b[21:], uint16(attributes))
+	binary.BigEndian.PutUint64(b[35:], uint64(maxTimestampMs))
+	Reseal(b)
 }
 
 // Reseal recomputes the CRC after a change of the bytes that it covers.

@@ -123,14 +123,14 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		code  int16
 		says  string
 	}{
-		{"cut", good[:100], 2, "100 came"},
+		{"cut", good[:100], 87, "100 came"},
 		{"two batches", append(bytes.Clone(good), good...), 87, "exactly one batch"},
 		{"bit flip", func() []byte { b := bytes.Clone(good); b[70] ^= 1; return b }(), 2, "CRC"},
 		{"control", change(func(b []byte) { b[22] |= 0x20 }), 87, "control"},
 		{"count", change(func(b []byte) { b[60] = 3 }), 87, "3 records"},
 		{"sequence", change(func(b []byte) { binary.BigEndian.PutUint32(b[53:], 1<<31) }), 87,
 			"sequence number"},
-		{"magic 1", func() []byte { b := bytes.Clone(good); b[16] = 1; return b }(), 43, "magic 1"},
+		{"magic 1", func() []byte { b := bytes.Clone(good); b[16] = 1; return b }(), 87, "magic 1"},
 	} {
 		_, err := Validate(c.batch, Validation{InflatedMax: 1 << 20})
 		if err == nil || err.Code != c.code || !strings.Contains(err.Message, c.says) {

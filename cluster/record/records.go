@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Record is one record of a batch. A nil Key or Value is Kafka's null; an empty one is not nil.
 type Record struct {
 	Attributes     int8
-	TimestampDelta int64
+	TimestampDelta int64 // milliseconds since the batch's BaseTimestamp
 	OffsetDelta    int32
 	Key, Value     []byte
 	Headers        []RecordHeader
@@ -21,14 +22,18 @@ type RecordHeader struct {
 	Value []byte
 }
 
-var errCut = errors.New("record: cut short")
-
-// smallestRecord is the fewest bytes that a record takes, its length included.
-const smallestRecord = 7
+// Timestamp is the time of one of the batch's records in milliseconds: its own, or with
+// LogAppendTime the one that the broker gave to the whole batch.
+func (h Header) Timestamp(r Record) int64 {
+	if h.Attributes.LogAppendTime() {
+		return h.MaxTimestamp
+	}
+	return h.BaseTimestamp + r.TimestampDelta
+}
 
 // EachRecord visits the records of a batch in order, inflating them to at most inflatedMax bytes.
-// The records' slices are valid during the visit, and for uncompressed batches as long as the
-// batch is. An error of visit ends the walk and is returned.
+// The records' slices lie in the batch or in memory of their own, so they may be kept as long as
+// the batch is. An error of visit ends the walk and is returned as it is.
 func EachRecord(batch []byte, inflatedMax int, visit func(Record) error) error {
 	h, err := ParseHeader(batch)
 	if err != nil {
@@ -37,120 +42,118 @@ func EachRecord(batch []byte, inflatedMax int, visit func(Record) error) error {
 	if h.Size() > len(batch) {
 		return fmt.Errorf("record: batch of %d bytes, only %d are there", h.Size(), len(batch))
 	}
-	p, err := inflate(h.Attributes.Codec(), batch[HeaderBytes:h.Size()], inflatedMax)
-	if err != nil {
-		return err
-	}
-	if int64(h.RecordsCount)*smallestRecord > int64(len(p)) {
-		return fmt.Errorf("record: %d records cannot lie in %d bytes", h.RecordsCount, len(p))
-	}
-	for i := range h.RecordsCount {
-		var r Record
-		if p, err = r.read(p); err != nil {
-			return fmt.Errorf("record: record %d of %d: %w", i, h.RecordsCount, err)
-		}
-		if err := visit(r); err != nil {
+	records := batch[HeaderBytes:h.Size()]
+	if h.Attributes.Codec() != None && len(records) > 0 {
+		records, err = NewInflater(inflatedMax).Inflate(h.Attributes.Codec(), records)
+		if err != nil {
 			return err
 		}
 	}
-	if len(p) > 0 {
-		return fmt.Errorf("record: %d bytes after the last record", len(p))
+	c, err := newCursor(records, h.RecordsCount)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// read takes one record off p and returns the rest.
-func (r *Record) read(p []byte) (rest []byte, err error) {
-	length, n := binary.Varint(p)
-	if n <= 0 || length < 0 || length > int64(len(p)-n) {
-		return nil, errCut
-	}
-	body, rest := p[n:n+int(length)], p[n+int(length):]
-	if len(body) < 1 {
-		return nil, errCut
-	}
-	r.Attributes = int8(body[0])
-	d := decoder{body[1:], false}
-	r.TimestampDelta = d.varint()
-	r.OffsetDelta = int32(d.varint())
-	r.Key = d.bytes()
-	r.Value = d.bytes()
-	headers := d.varint()
-	if headers < 0 || headers > int64(len(d.p))/2 {
-		return nil, fmt.Errorf("%d headers in %d bytes", headers, len(d.p))
-	}
-	if headers > 0 {
-		r.Headers = make([]RecordHeader, 0, headers)
-	}
-	for range headers {
-		key := d.bytes()
-		if key == nil {
-			return nil, errors.New("a header without a key")
+	var raw rawRecord
+	for c.next(&raw) {
+		if err := visit(raw.decode()); err != nil {
+			return err
 		}
-		r.Headers = append(r.Headers, RecordHeader{Key: string(key), Value: d.bytes()})
 	}
-	if d.failed {
-		return nil, errCut
-	}
-	if len(d.p) > 0 {
-		return nil, fmt.Errorf("%d bytes after its last header", len(d.p))
-	}
-	return rest, nil
+	return c.err
 }
 
-// decoder reads varints and byte strings; after the first failure everything reads as zero.
-type decoder struct {
-	p      []byte
-	failed bool
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.p)
-	if n <= 0 {
-		d.failed = true
-		d.p = nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.varint()
-	if n == -1 {
-		return nil
-	}
-	if n < 0 || n > int64(len(d.p)) {
-		d.failed = true
-		d.p = nil
-		return nil
-	}
-	b := d.p[:n:n]
-	d.p = d.p[n:]
-	return b
-}
-
-func (r *Record) append(b []byte) []byte {
+// AppendRecord appends the record's encoding to b.
+func AppendRecord(b []byte, r Record) []byte {
+	b = binary.AppendVarint(b, int64(r.bodyBytes()))
 	b = append(b, byte(r.Attributes))
 	b = binary.AppendVarint(b, r.TimestampDelta)
 	b = binary.AppendVarint(b, int64(r.OffsetDelta))
-	b = appendBytes(b, r.Key)
-	b = appendBytes(b, r.Value)
+	b = appendNullable(b, r.Key)
+	b = appendNullable(b, r.Value)
 	b = binary.AppendVarint(b, int64(len(r.Headers)))
 	for _, h := range r.Headers {
 		b = binary.AppendVarint(b, int64(len(h.Key)))
 		b = append(b, h.Key...)
-		b = appendBytes(b, h.Value)
+		b = appendNullable(b, h.Value)
 	}
 	return b
 }
 
-func appendBytes(b, p []byte) []byte {
+func (r *Record) bodyBytes() int {
+	n := 1 + varintBytes(r.TimestampDelta) + varintBytes(int64(r.OffsetDelta)) +
+		nullableBytes(r.Key) + nullableBytes(r.Value) + varintBytes(int64(len(r.Headers)))
+	for _, h := range r.Headers {
+		n += varintBytes(int64(len(h.Key))) + len(h.Key) + nullableBytes(h.Value)
+	}
+	return n
+}
+
+func varintBytes(v int64) int {
+	n := 1
+	for u := uint64(v)<<1 ^ uint64(v>>63); u >= 0x80; u >>= 7 {
+		n++
+	}
+	return n
+}
+
+func nullableBytes(p []byte) int {
+	if p == nil {
+		return 1
+	}
+	return varintBytes(int64(len(p))) + len(p)
+}
+
+func appendNullable(b, p []byte) []byte {
 	if p == nil {
 		return binary.AppendVarint(b, -1)
 	}
-	b = binary.AppendVarint(b, int64(len(p)))
-	return append(b, p...)
+	return append(binary.AppendVarint(b, int64(len(p))), p...)
+}
+
+// Encode makes a batch of a header and its encoded, uncompressed records. The codec in the header's
+// attributes decides how they are stored; batch length, magic and CRC are set here. No records are
+// fine: compaction leaves such batches.
+func Encode(h Header, records []byte) ([]byte, error) {
+	return new(deflater).encode(h, records)
+}
+
+// Transcode gives the same batch with another codec, for topics whose compression.type decides
+// over the producer's choice.
+func Transcode(batch []byte, codec Codec, inflatedMax int) ([]byte, error) {
+	h, err := ParseHeader(batch)
+	if err != nil {
+		return nil, err
+	}
+	if h.Size() > len(batch) {
+		return nil, fmt.Errorf("record: batch of %d bytes, only %d are there", h.Size(), len(batch))
+	}
+	plain, err := NewInflater(inflatedMax).Inflate(h.Attributes.Codec(), batch[HeaderBytes:h.Size()])
+	if err != nil {
+		return nil, err
+	}
+	h.Attributes = h.Attributes.withCodec(codec)
+	return Encode(h, plain)
+}
+
+func (d *deflater) encode(h Header, records []byte) ([]byte, error) {
+	codec := h.Attributes.Codec()
+	capacity := HeaderBytes + len(records)
+	if codec != None {
+		capacity = HeaderBytes + len(records)/2
+	}
+	out, err := make([]byte, HeaderBytes, capacity), error(nil)
+	if len(records) > 0 {
+		if out, err = d.appendDeflated(out, codec, records); err != nil {
+			return nil, err
+		}
+	}
+	if len(out)-LogOverhead > math.MaxInt32 {
+		return nil, fmt.Errorf("record: a batch of %d bytes has no length", len(out))
+	}
+	h.BatchLength, h.Magic = int32(len(out)-LogOverhead), magicV2
+	h.Put(out)
+	Reseal(out)
+	return out, nil
 }
 
 // Builder makes a batch of records added one by one. The zero fields of NewBuilder are a plain,
@@ -167,24 +170,21 @@ type Builder struct {
 	first, largest int64
 	count          int32
 	records        []byte
-	scratch        []byte
+	deflater       deflater
 }
 
 // NewBuilder returns a builder for a batch of no producer.
 func NewBuilder() *Builder { return &Builder{ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1} }
 
 // Add appends a record; nil keys and values are null. The first record's timestamp is the batch's
-// base timestamp.
+// base timestamp (Kafka's MemoryRecordsBuilder).
 func (b *Builder) Add(timestampMs int64, key, value []byte, headers ...RecordHeader) {
 	if b.count == 0 {
 		b.first, b.largest = timestampMs, timestampMs
 	}
 	b.largest = max(b.largest, timestampMs)
-	r := Record{TimestampDelta: timestampMs - b.first, OffsetDelta: b.count, Key: key,
-		Value: value, Headers: headers}
-	b.scratch = r.append(b.scratch[:0])
-	b.records = binary.AppendVarint(b.records, int64(len(b.scratch)))
-	b.records = append(b.records, b.scratch...)
+	b.records = AppendRecord(b.records, Record{TimestampDelta: timestampMs - b.first,
+		OffsetDelta: b.count, Key: key, Value: value, Headers: headers})
 	b.count++
 }
 
@@ -194,23 +194,19 @@ func (b *Builder) Len() int { return int(b.count) }
 // Size is the batch's size so far, before compression.
 func (b *Builder) Size() int { return HeaderBytes + len(b.records) }
 
-// Bytes returns the sealed batch. A batch without records has no meaning and is an error.
+// Reset drops the records, and keeps the settings and the memory, compressors among it, for the
+// next batch.
+func (b *Builder) Reset() { b.records, b.count = b.records[:0], 0 }
+
+// Bytes returns the sealed batch, in memory of its own. A batch without records is an error: it
+// has no timestamps.
 func (b *Builder) Bytes() ([]byte, error) {
 	if b.count == 0 {
 		return nil, errors.New("record: a batch needs a record")
 	}
-	records, err := deflate(b.Codec, b.records)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, HeaderBytes, HeaderBytes+len(records))
-	out = append(out, records...)
-	Header{BaseOffset: b.BaseOffset, BatchLength: int32(len(out) - LogOverhead),
-		PartitionLeaderEpoch: b.LeaderEpoch, Magic: magicV2,
-		Attributes: b.Attributes&^7 | Attributes(b.Codec), LastOffsetDelta: b.count - 1,
+	return b.deflater.encode(Header{BaseOffset: b.BaseOffset, PartitionLeaderEpoch: b.LeaderEpoch,
+		Attributes: b.Attributes.withCodec(b.Codec), LastOffsetDelta: b.count - 1,
 		BaseTimestamp: b.first, MaxTimestamp: b.largest, ProducerID: b.ProducerID,
 		ProducerEpoch: b.ProducerEpoch, BaseSequence: b.BaseSequence, RecordsCount: b.count,
-	}.Put(out)
-	Reseal(out)
-	return out, nil
+	}, b.records)
 }

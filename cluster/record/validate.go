@@ -8,20 +8,30 @@ import (
 
 // Kafka's error codes that the checks here answer with.
 const (
-	codeUnknownServerError    = -1
-	codeCorruptMessage        = 2
-	codeInvalidRecord         = 87
-	codeUnsupportedForMessage = 43
+	codeCorruptMessage   = 2
+	codeMessageTooLarge  = 10
+	codeInvalidTimestamp = 32
+	codeInvalidRecord    = 87
+)
+
+const (
+	noTimestamp = -1 // in a record: its producer gave it none
+	// recordErrorsMax bounds what one refused batch answers; a batch can hold 100,000 records.
+	recordErrorsMax = 10_000
+	// legacyBytesMin is the least batch length in any magic (Kafka's LegacyRecord): with less, a
+	// batch is corrupt, while bytes that merely end too early are no batch.
+	legacyBytesMin = 14
+	magicOffset    = 16
 )
 
 // InvalidError says why a client's bytes are no batch to append.
 type InvalidError struct {
 	Code    int16
 	Message string
-	Records []RecordError
+	Records []RecordError // at most 10,000
 }
 
-// RecordError names one record that is at fault.
+// RecordError names one record that is at fault (KIP-467).
 type RecordError struct {
 	BatchIndex int32
 	Message    string
@@ -29,9 +39,26 @@ type RecordError struct {
 
 func (e *InvalidError) Error() string { return "record: " + e.Message }
 
-// Validation bounds the checks.
+// Validation bounds the checks, and says which of the topic's rules to apply. The edge does not
+// know the topic: it leaves the rules out, and the leader looks at Facts instead.
 type Validation struct {
-	InflatedMax int // bytes that records may inflate to
+	InflatedMax   int       // bytes that records may inflate to
+	Inflater      *Inflater // used instead of a new one, when given; its own bound counts
+	BatchBytesMax int       // the topic's max.message.bytes, 0 for no bound
+	KeysRequired  bool      // a compacted topic
+	Timestamps    TimestampWindow
+	KeepRecords   int // how many records Facts.FirstRecords may hold
+	KeepBytes     int // to which keys and values are cut in it
+}
+
+// TimestampWindow is where record timestamps must lie (message.timestamp.before.max.ms and
+// after.max.ms around the broker's time), both ends included. The zero window allows all.
+type TimestampWindow struct {
+	EarliestMs, LatestMs int64
+}
+
+func (w TimestampWindow) allows(ms int64) bool {
+	return w == TimestampWindow{} || ms == noTimestamp || ms >= w.EarliestMs && ms <= w.LatestMs
 }
 
 // Facts is what the checks learned of a batch, for what only the broker can decide.
@@ -40,8 +67,11 @@ type Facts struct {
 	// NullKey is the index of the first record without a key, -1 when all have one: a compacted
 	// topic refuses it.
 	NullKey int32
-	// LatestTimestamp is the largest record timestamp seen, which the header's should equal.
-	LatestTimestamp int64
+	// EarliestTimestamp and LatestTimestamp are the bounds of the records' own timestamps, -1
+	// when none has one. The leader corrects a MaxTimestamp that is not LatestTimestamp.
+	EarliestTimestamp, LatestTimestamp int64
+	// FirstRecords are copies of the first records, without their headers.
+	FirstRecords []Record
 }
 
 func invalid(code int16, format string, args ...any) *InvalidError {
@@ -49,83 +79,170 @@ func invalid(code int16, format string, args ...any) *InvalidError {
 }
 
 // Validate checks that b is exactly one sound batch that a client may produce: bounds, CRC, count,
-// no control batch, and every record readable within the bound (Kafka's ProduceRequest and
-// LogValidator). It allocates nothing for a good uncompressed batch.
+// no control batch, and every record readable within the bound (Kafka's ProduceRequest,
+// UnifiedLog and LogValidator, in their order). It allocates nothing for a good uncompressed
+// batch. Two codes are clearer than Kafka's: a codec that does not exist or bytes that do not
+// inflate are INVALID_RECORD here, where Kafka says UNKNOWN_SERVER_ERROR.
 func Validate(b []byte, v Validation) (Facts, *InvalidError) {
-	if len(b) >= HeaderBytes && int8(b[16]) != magicV2 {
-		return Facts{}, invalid(codeUnsupportedForMessage,
-			"the batch has magic %d; only record batches of magic 2 are taken", int8(b[16]))
+	facts := Facts{NullKey: -1, EarliestTimestamp: noTimestamp, LatestTimestamp: noTimestamp}
+	if bad := checkFrame(b); bad != nil {
+		return facts, bad
 	}
-	h, err := ParseHeader(b)
-	facts := Facts{Header: h, NullKey: -1, LatestTimestamp: h.MaxTimestamp}
-	switch {
-	case err != nil:
-		return facts, invalid(codeCorruptMessage, "%v", err)
-	case h.Size() > len(b):
-		return facts, invalid(codeCorruptMessage, "the batch says %d bytes, %d came", h.Size(), len(b))
-	case h.Size() < len(b):
-		return facts, invalid(codeInvalidRecord,
-			"a partition's records must be exactly one batch; %d bytes follow the first", len(b)-h.Size())
-	case !ChecksumHolds(b):
-		return facts, invalid(codeCorruptMessage, "the CRC does not agree with the batch's bytes")
-	case h.Attributes.Control():
-		return facts, invalid(codeInvalidRecord, "clients may not write control batches")
-	case h.RecordsCount == 0 || h.RecordsCount != h.LastOffsetDelta+1:
-		return facts, invalid(codeInvalidRecord,
-			"the batch has %d records but a last offset delta of %d", h.RecordsCount, h.LastOffsetDelta)
-	case h.HasProducer() && h.BaseSequence < 0:
-		return facts, invalid(codeInvalidRecord,
-			"producer %d sent the sequence number %d", h.ProducerID, h.BaseSequence)
-	case h.Attributes.Codec() > Zstd:
-		return facts, invalid(codeUnknownServerError, "unknown codec %d", h.Attributes.Codec())
+	facts.Header = readHeader(b)
+	if bad := facts.checkHeader(b, v.BatchBytesMax); bad != nil {
+		return facts, bad
 	}
-	if h.Attributes.Codec() == None {
-		return facts, facts.scanPlain(b[HeaderBytes:])
-	}
-	i := int32(0)
-	err = EachRecord(b, v.InflatedMax, func(r Record) error {
-		if r.Key == nil && facts.NullKey < 0 {
-			facts.NullKey = i
+	records := b[HeaderBytes:]
+	if codec := facts.Attributes.Codec(); codec != None {
+		inflater := v.Inflater
+		if inflater == nil {
+			inflater = NewInflater(v.InflatedMax)
 		}
-		i++
-		return nil
-	})
-	if errors.Is(err, ErrTooLarge) {
-		return facts, invalid(codeInvalidRecord, "the records inflate to more than %d bytes", v.InflatedMax)
+		var err error
+		if records, err = inflater.Inflate(codec, records); errors.Is(err, ErrTooLarge) {
+			return facts, invalid(codeMessageTooLarge,
+				"the records inflate to more than %d bytes", inflater.bytesMax)
+		} else if err != nil {
+			return facts, invalid(codeInvalidRecord, "%v", err)
+		}
 	}
-	if err != nil {
-		return facts, invalid(codeCorruptMessage, "%v", err)
-	}
-	return facts, nil
+	bad := facts.checkRecords(records, &v)
+	return facts, bad
 }
 
-// scanPlain walks uncompressed records without keeping any of them.
-func (f *Facts) scanPlain(p []byte) *InvalidError {
-	for i := range f.RecordsCount {
-		length, n := binary.Varint(p)
-		if n <= 0 || length < 1 || length > int64(len(p)-n) {
-			return invalid(codeInvalidRecord, "record %d of %d is cut short", i, f.RecordsCount)
-		}
-		d := decoder{p[n+1 : n+int(length)], false}
-		d.varint()
-		d.varint()
-		if d.bytes() == nil && f.NullKey < 0 {
-			f.NullKey = i
-		}
-		d.bytes()
-		for headers := d.varint(); headers > 0 && !d.failed; headers-- {
-			if d.bytes() == nil {
-				d.failed = true
-			}
-			d.bytes()
-		}
-		if d.failed || len(d.p) > 0 {
-			return invalid(codeInvalidRecord, "record %d of %d cannot be read", i, f.RecordsCount)
-		}
-		p = p[n+int(length):]
+// checkFrame finds out whether b is one whole batch of magic 2. Like Kafka it takes bytes that end
+// too early for no batch at all.
+func checkFrame(b []byte) *InvalidError {
+	if len(b) < LogOverhead {
+		return invalid(codeInvalidRecord, "a batch is missing; %d bytes came", len(b))
 	}
-	if len(p) > 0 {
-		return invalid(codeInvalidRecord, "%d bytes follow the last record", len(p))
+	length := int(int32(binary.BigEndian.Uint32(b[8:])))
+	if length < legacyBytesMin {
+		return invalid(codeCorruptMessage, "the batch length %d is less than any batch has", length)
+	}
+	if len(b) <= magicOffset {
+		return invalid(codeInvalidRecord, "a batch is missing; %d bytes came", len(b))
+	}
+	switch magic := int8(b[magicOffset]); {
+	case magic < 0 || magic > magicV2:
+		return invalid(codeCorruptMessage, "there is no magic %d", magic)
+	case len(b)-LogOverhead < length:
+		return invalid(codeInvalidRecord,
+			"the batch says %d bytes, %d came", length+LogOverhead, len(b))
+	case magic != magicV2:
+		return invalid(codeInvalidRecord,
+			"the batch has magic %d; only record batches of magic 2 are taken", magic)
+	case len(b)-LogOverhead > length:
+		return invalid(codeInvalidRecord,
+			"a partition's records must be exactly one batch; %d bytes follow the first",
+			len(b)-LogOverhead-length)
+	case length < HeaderBytes-LogOverhead:
+		return invalid(codeCorruptMessage, "batch length %d is less than a header", length)
 	}
 	return nil
+}
+
+// checkHeader makes the checks that need no records, cheap ones before the CRC only where Kafka
+// has them before it.
+func (f *Facts) checkHeader(b []byte, bytesMax int) *InvalidError {
+	switch {
+	case f.BaseOffset != 0:
+		return invalid(codeInvalidRecord, "the base offset must be 0, it is %d", f.BaseOffset)
+	case bytesMax > 0 && len(b) > bytesMax:
+		return invalid(codeMessageTooLarge,
+			"the batch has %d bytes, max.message.bytes is %d", len(b), bytesMax)
+	case !ChecksumHolds(b):
+		return invalid(codeCorruptMessage, "the CRC does not agree with the batch's bytes")
+	case f.RecordsCount <= 0 || int64(f.RecordsCount) != int64(f.LastOffsetDelta)+1:
+		return invalid(codeInvalidRecord,
+			"the batch has %d records but a last offset delta of %d",
+			f.RecordsCount, f.LastOffsetDelta)
+	case f.Attributes.Control():
+		return invalid(codeInvalidRecord, "clients may not write control batches")
+	case f.HasProducer() && f.BaseSequence < 0:
+		return invalid(codeInvalidRecord,
+			"producer %d sent the sequence number %d", f.ProducerID, f.BaseSequence)
+	}
+	return nil
+}
+
+// checkRecords reads every record. Offset deltas are not looked at, as Kafka does not.
+func (f *Facts) checkRecords(records []byte, v *Validation) *InvalidError {
+	c, err := newCursor(records, f.RecordsCount)
+	if err != nil {
+		return invalid(codeInvalidRecord, "%v", err)
+	}
+	var bad refusals
+	var raw rawRecord
+	for i := int32(0); c.next(&raw); i++ {
+		ms := f.MaxTimestamp
+		if !f.Attributes.LogAppendTime() {
+			ms = f.BaseTimestamp + raw.TimestampDelta
+		}
+		f.note(&raw, i, ms, v)
+		if v.KeysRequired && raw.Key == nil {
+			bad.add(i, "a compacted topic takes no record without a key")
+		} else if !v.Timestamps.allows(ms) {
+			bad.timestamps = true
+			bad.add(i, fmt.Sprintf("the timestamp %d is not between %d and %d",
+				ms, v.Timestamps.EarliestMs, v.Timestamps.LatestMs))
+		}
+	}
+	if c.err != nil {
+		return invalid(codeInvalidRecord, "%v", c.err)
+	}
+	return bad.verdict()
+}
+
+// refusals collects the records at fault. One of them refuses the whole batch.
+type refusals struct {
+	count      int
+	timestamps bool // one of them has a bad timestamp, which decides the batch's code
+	records    []RecordError
+}
+
+func (r *refusals) add(index int32, message string) {
+	r.count++
+	if len(r.records) < recordErrorsMax {
+		r.records = append(r.records, RecordError{index, message})
+	}
+}
+
+func (r *refusals) verdict() *InvalidError {
+	if r.count == 0 {
+		return nil
+	}
+	code := int16(codeInvalidRecord)
+	if r.timestamps {
+		code = codeInvalidTimestamp
+	}
+	bad := invalid(code, "%d of the batch's records were refused, record %d first: %s",
+		r.count, r.records[0].BatchIndex, r.records[0].Message)
+	bad.Records = r.records
+	return bad
+}
+
+func (f *Facts) note(r *rawRecord, index int32, ms int64, v *Validation) {
+	if r.Key == nil && f.NullKey < 0 {
+		f.NullKey = index
+	}
+	if ms != noTimestamp {
+		if f.EarliestTimestamp == noTimestamp || ms < f.EarliestTimestamp {
+			f.EarliestTimestamp = ms
+		}
+		f.LatestTimestamp = max(f.LatestTimestamp, ms)
+	}
+	if len(f.FirstRecords) < v.KeepRecords {
+		kept := r.Record
+		kept.Key, kept.Value = cut(kept.Key, v.KeepBytes), cut(kept.Value, v.KeepBytes)
+		f.FirstRecords = append(f.FirstRecords, kept)
+	}
+}
+
+// cut copies at most bytesMax bytes, and keeps null apart from empty.
+func cut(p []byte, bytesMax int) []byte {
+	if p == nil {
+		return nil
+	}
+	return append([]byte{}, p[:min(len(p), bytesMax)]...)
 }
