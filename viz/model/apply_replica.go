@@ -1,0 +1,109 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"highwater/cluster/event"
+)
+
+// applyReplica folds a replica's role, and what it believes of the others. Every kind begins with
+// the topic and the partition.
+func (s *State) applyReplica(c *event.Chunk, r *event.Record) {
+	topic, index := c.Text(r.Values[0]), int32(r.Values[1])
+	if r.Kind == event.KindReplicaRemoved {
+		s.replicaRemoved(topic, index, r.Node)
+		return
+	}
+	p, l := s.log(topic, index, r.Node)
+	if l == nil {
+		return
+	}
+	switch r.Kind {
+	case event.KindReplicaFetched:
+		e := c.ReplicaFetched(r)
+		l.fetched(e.Replica, e.Offset, r.At)
+	case event.KindHighWatermarkMoved:
+		l.HighWatermark = c.HighWatermarkMoved(r).After
+	case event.KindBecameLeader:
+		l.becameLeader(p, c.BecameLeader(r))
+	case event.KindBecameFollower:
+		e := c.BecameFollower(r)
+		l.Role, l.Leader, l.LeaderEpoch = "follower", e.Leader, e.LeaderEpoch
+		l.LogEndOffset, l.HighWatermark = e.LogEndOffset, e.HighWatermark
+		l.Isr, l.Proposed, l.Followers = copied(e.Isr), nil, []Follower{}
+	case event.KindIsrChangeProposed:
+		l.Proposed = copied(c.IsrChangeProposed(r).Proposed)
+	case event.KindIsrChangeRefused:
+		l.Proposed = nil
+	case event.KindIsrChanged:
+		l.Isr, l.Proposed = copied(c.IsrChanged(r).Isr), nil
+	}
+}
+
+func (l *Log) becameLeader(p *Partition, e event.BecameLeader) {
+	l.Role, l.Leader, l.LeaderEpoch = "leader", l.Node, e.LeaderEpoch
+	l.HighWatermark = e.HighWatermark
+	l.Isr, l.Proposed, l.Followers = copied(e.Isr), nil, []Follower{}
+	p.MinIsr = e.MinIsr
+	if !p.Known {
+		p.Leader, p.LeaderEpoch, p.PartitionEpoch = l.Node, e.LeaderEpoch, e.PartitionEpoch
+		p.Replicas, p.Isr = copied(e.Replicas), copied(e.Isr)
+	}
+}
+
+func (l *Log) fetched(replica event.NodeID, offset event.Offset, at int64) {
+	for i := range l.Followers {
+		if l.Followers[i].Node == replica {
+			l.Followers[i].Offset, l.Followers[i].At = offset, at
+			return
+		}
+	}
+	if len(l.Followers) >= logsMax {
+		return
+	}
+	l.Followers = insertSorted(l.Followers, Follower{Node: replica, Offset: offset, At: at},
+		func(a, b Follower) int { return cmp.Compare(a.Node, b.Node) })
+}
+
+// epochStarted adds a line to the epoch checkpoint, as Kafka's LeaderEpochFileCache does: lines
+// that the new one contradicts go.
+func (l *Log) epochStarted(epoch event.Epoch, start event.Offset) {
+	l.LeaderEpoch = max(l.LeaderEpoch, epoch)
+	l.Epochs = slices.DeleteFunc(l.Epochs, func(e Epoch) bool {
+		return e.Epoch >= epoch || e.StartOffset >= start
+	})
+	l.Epochs = append(l.Epochs, Epoch{Epoch: epoch, StartOffset: start})
+	if len(l.Epochs) > epochsMax {
+		l.Epochs = slices.Delete(l.Epochs, 0, len(l.Epochs)-epochsMax)
+	}
+}
+
+// replicaRemoved forgets a replica, and with the last one of a deleted topic the topic.
+func (s *State) replicaRemoved(topic string, index int32, node event.NodeID) {
+	p := s.Partition(topic, index)
+	if p == nil {
+		return
+	}
+	had := len(p.Logs)
+	p.Logs = slices.DeleteFunc(p.Logs, func(l *Log) bool { return l.Node == node })
+	s.logCount -= had - len(p.Logs)
+	if t := s.Topic(topic); t.Deleted {
+		s.sweep(t)
+	}
+}
+
+// sweep removes a deleted topic's partitions that no node holds any more.
+func (s *State) sweep(t *Topic) {
+	t.Partitions = slices.DeleteFunc(t.Partitions, func(p *Partition) bool {
+		if len(p.Logs) > 0 {
+			return false
+		}
+		delete(s.partitions, partitionKey{p.Topic, p.Index})
+		return true
+	})
+	clear(s.recent[:])
+	if len(t.Partitions) == 0 {
+		s.Topics = slices.DeleteFunc(s.Topics, func(other *Topic) bool { return other == t })
+	}
+}

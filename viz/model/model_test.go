@@ -1,0 +1,253 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"highwater/cluster/event"
+)
+
+// story emits events through an emitter, as nodes do, and folds them.
+type story struct {
+	t     *testing.T
+	now   int64
+	log   *event.Log
+	state *State
+}
+
+func newStory(t *testing.T) *story {
+	return &story{t: t, log: event.NewLog(), state: New()}
+}
+
+type emittable interface {
+	Emit(*event.Emitter, event.Rule) event.Seq
+}
+
+func (s *story) tell(node event.NodeID, facts ...emittable) {
+	for _, fact := range facts {
+		s.now += 1000
+		fact.Emit(event.NewEmitter(s.log, &s.now, node), event.RuleNone)
+	}
+	s.state.ApplyChunk(s.log.Swap(&event.Chunk{}))
+}
+
+func appended(base, last event.Offset, epoch event.Epoch) event.BatchAppended {
+	return event.BatchAppended{Topic: "orders", BaseOffset: base, LastOffset: last,
+		Records: int32(last - base + 1), Bytes: 100, LeaderEpoch: epoch, ProducerID: -1}
+}
+
+func (s *story) orders(node event.NodeID) *Log {
+	s.t.Helper()
+	p := s.state.Partition("orders", 0)
+	if p == nil || p.Log(node) == nil {
+		s.t.Fatalf("node %d has no replica of orders-0", node)
+	}
+	return p.Log(node)
+}
+
+func TestAppendMovesLogEndAndKeepsTheBatch(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, appended(0, 2, 5), appended(3, 3, 5))
+	l := s.orders(1)
+	if l.LogEndOffset != 4 || len(l.Batches.Items()) != 2 || l.Totals.Records != 4 {
+		t.Errorf("log ends at %d with %d batches, %d records", l.LogEndOffset,
+			len(l.Batches.Items()), l.Totals.Records)
+	}
+}
+
+func TestTruncationKeepsWhatItCutUntilTheNextAppend(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.LeaderEpochStarted{Topic: "orders", LeaderEpoch: 0},
+		appended(0, 0, 0), event.LeaderEpochStarted{Topic: "orders", LeaderEpoch: 1, StartOffset: 1},
+		appended(1, 2, 1), event.LogSynced{Topic: "orders", UpTo: 3},
+		event.LogTruncated{Topic: "orders", Before: 3, After: 1, HighWatermark: -1})
+	l := s.orders(1)
+	if l.LogEndOffset != 1 || l.SyncedOffset != 1 || len(l.Epochs) != 1 {
+		t.Errorf("ends %d, synced %d, epochs %v", l.LogEndOffset, l.SyncedOffset, l.Epochs)
+	}
+	if len(l.Cut) != 1 || l.Cut[0].BaseOffset != 1 {
+		t.Errorf("cut batches %v, want the one at offset 1", l.Cut)
+	}
+	s.tell(1, appended(1, 1, 2))
+	if len(s.orders(1).Cut) != 0 {
+		t.Error("the cut batches are still shown after the next append")
+	}
+}
+
+func TestPowerCutShowsWhatRecoveryDidNotFind(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, appended(0, 0, 0), appended(1, 1, 0),
+		event.NodeStopped{How: "power-cut", LostBytes: 100},
+		event.NodeStarted{Role: "broker", Incarnation: 2},
+		event.LogOpened{Topic: "orders", LogEndOffset: 1, Segments: 1},
+		event.LogTruncated{Topic: "orders", Before: 1, After: 1, HighWatermark: 0, Bytes: 100})
+	l := s.orders(1)
+	if l.LogEndOffset != 1 || len(l.Cut) != 1 || l.Cut[0].BaseOffset != 1 {
+		t.Errorf("ends %d, cut %v; want end 1 and the batch at 1", l.LogEndOffset, l.Cut)
+	}
+}
+
+func TestKillTakesMemoryAndLeavesTheLog(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.NodeStarted{Role: "broker", Incarnation: 1}, appended(0, 0, 0),
+		event.BecameLeader{Topic: "orders", Isr: []event.NodeID{1, 2}},
+		event.TimerArmed{Timer: 1, Name: "isr"}, event.WaitBegan{Wait: 2, What: "produce"},
+		event.ClientConnected{Connection: event.FirstOutside})
+	s.tell(2, event.TimerArmed{Timer: 3, Name: "fetch"})
+	s.tell(1, event.NodeStopped{How: "kill"})
+	l := s.orders(1)
+	if l.Role != "" || l.LogEndOffset != 1 || len(l.Batches.Items()) != 1 {
+		t.Errorf("role %q, end %d", l.Role, l.LogEndOffset)
+	}
+	if s.state.Timers.Len() != 1 || s.state.Waits.Len() != 0 || len(s.state.Clients) != 0 {
+		t.Errorf("%d timers, %d waits, %d clients; want only node 2's timer",
+			s.state.Timers.Len(), s.state.Waits.Len(), len(s.state.Clients))
+	}
+	if n := s.state.Node(1); n.Alive || n.Stopped != "kill" {
+		t.Errorf("node 1: %+v", n)
+	}
+}
+
+func TestDescribedRecordsOfDivergedLogsStayApart(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, appended(0, 0, 0), event.RecordDescribed{Topic: "orders", Key: "lost"})
+	s.tell(2, appended(0, 0, 1), event.RecordDescribed{Topic: "orders", Key: "kept"})
+	records := s.state.Partition("orders", 0).Records.Items()
+	if len(records) != 2 || records[0].Key != "lost" || records[1].Key != "kept" {
+		t.Errorf("described: %+v", records)
+	}
+}
+
+func TestMessagesAreInFlightUntilDeliveredOrDropped(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.MessageSent{Message: 1, To: 2}, event.MessageSent{Message: 2, To: 2},
+		event.MessageSent{Message: 3, To: 2})
+	s.tell(2, event.MessageDelivered{Message: 1})
+	s.tell(0, event.MessageDropped{Message: 3})
+	if s.state.Messages.Len() != 1 {
+		t.Fatalf("%d in flight, want 1", s.state.Messages.Len())
+	}
+	s.state.Messages.Each(func(m *Message) {
+		if m.ID != 2 {
+			t.Errorf("in flight: %+v", m)
+		}
+	})
+}
+
+func TestDeletedTopicGoesWithItsLastReplica(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.TopicCreated{Topic: "orders"}, appended(0, 0, 0),
+		event.TopicDeleted{Topic: "orders"})
+	if s.state.Topic("orders") == nil {
+		t.Fatal("the topic is gone while a replica is there")
+	}
+	s.tell(1, event.ReplicaRemoved{Topic: "orders"})
+	if s.state.Topic("orders") != nil || s.state.Partition("orders", 0) != nil {
+		t.Error("the topic outlived its last replica")
+	}
+}
+
+func TestStateStaysBoundedUnderAnyEvents(t *testing.T) {
+	s := New()
+	for seed := range uint64(3) {
+		s.ApplyChunk(randomChunk(seed, 30000))
+	}
+	for _, topic := range s.Topics {
+		for _, p := range topic.Partitions {
+			if n := len(p.Records.Items()); n > recordsMax {
+				t.Errorf("%s-%d describes %d records", p.Topic, p.Index, n)
+			}
+			for _, l := range p.Logs {
+				if n := len(l.Batches.Items()); n > batchesMax {
+					t.Errorf("%s-%d on %d shows %d batches", p.Topic, p.Index, l.Node, n)
+				}
+			}
+		}
+	}
+	if s.Messages.Len() > messagesMax || s.Waits.Len() > waitsMax || s.Timers.Len() > timersMax {
+		t.Error("a table outgrew its bound")
+	}
+}
+
+func TestRestoredStateFoldsOnAsIfNothingHappened(t *testing.T) {
+	for seed := range uint64(20) {
+		c := randomChunk(seed, 4000)
+		whole, first := New(), New()
+		whole.ApplyChunk(c)
+		first.ApplyChunk(&event.Chunk{Records: c.Records[:2000], Texts: c.Texts, Lists: c.Lists})
+		before := first.AppendJSON(nil)
+		restored, err := Restore(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cloned := first.Clone()
+		rest := &event.Chunk{Records: c.Records[2000:], Texts: c.Texts, Lists: c.Lists}
+		restored.ApplyChunk(rest)
+		cloned.ApplyChunk(rest)
+		want := whole.AppendJSON(nil)
+		if !bytes.Equal(restored.AppendJSON(nil), want) {
+			t.Fatalf("seed %d: a restored state folds on differently", seed)
+		}
+		if !bytes.Equal(cloned.AppendJSON(nil), want) {
+			t.Fatalf("seed %d: a clone folds on differently", seed)
+		}
+		if !bytes.Equal(first.AppendJSON(nil), before) {
+			t.Fatalf("seed %d: folding into a clone changed the original", seed)
+		}
+	}
+}
+
+func TestUnknownKindsAreCountedAndBounded(t *testing.T) {
+	s := New()
+	for i := range 100 {
+		s.ApplyUnknown(event.Seq(i+1), 0, "FromTheFuture"+string(rune('A'+i)))
+	}
+	if len(s.Counters.Unknown) > unknownKindsMax+1 || s.Counters.Total != 100 || s.Seq != 100 {
+		t.Errorf("%d names, %d events, seq %d", len(s.Counters.Unknown), s.Counters.Total, s.Seq)
+	}
+}
+
+func TestTableAgreesWithAMap(t *testing.T) {
+	var table Table[Message]
+	known := map[int64]bool{}
+	c := randomChunk(7, 5000)
+	for i := range c.Records {
+		id := int64(c.Records[i].At % 97)
+		if i%3 == 0 {
+			if got := table.remove(id); got != known[id] {
+				t.Fatalf("remove(%d) = %v, want %v", id, got, known[id])
+			}
+			delete(known, id)
+			continue
+		}
+		v, _ := table.put(id, 1000)
+		v.ID = id
+		known[id] = true
+	}
+	n := 0
+	table.Each(func(m *Message) {
+		n++
+		if !known[m.ID] {
+			t.Errorf("the table holds %d, which was removed", m.ID)
+		}
+	})
+	if n != len(known) || n != table.Len() {
+		t.Errorf("the table holds %d, the map %d", n, len(known))
+	}
+}
+
+func TestStateIsValidJSONWithoutNullLists(t *testing.T) {
+	s := New()
+	s.ApplyChunk(randomChunk(3, 3000))
+	text := s.AppendJSON(nil)
+	if !json.Valid(text) {
+		t.Fatal("not JSON")
+	}
+	for _, name := range []string{"isr", "replicas", "elr", "batches", "copies", "cut", "segments",
+		"followers", "epochs", "records", "openRequests", "messages"} {
+		if bytes.Contains(text, []byte(`"`+name+`":null`)) {
+			t.Errorf("%s is null somewhere", name)
+		}
+	}
+}

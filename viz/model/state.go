@@ -1,0 +1,388 @@
+package model
+
+import "highwater/cluster/event"
+
+// The bounds of a state. What falls out of one is counted in NotKept or in the totals beside it.
+const (
+	nodesMax        = 64
+	linksMax        = 1024
+	partitionsMax   = 1024
+	logsMax         = 16 // of one partition
+	clientsMax      = 256
+	openMax         = 16 // requests of one client
+	apisMax         = 32 // counted for one client
+	messagesMax     = 512
+	waitsMax        = 512
+	timersMax       = 256
+	configsMax      = 256
+	epochsMax       = 64
+	segmentsMax     = 128
+	cutBatchesMax   = 32
+	unknownKindsMax = 32
+
+	// Windows shrink as their number grows, so that a state's size has a bound.
+	batchesMax, batchesMin, batchesTotal = 200, 8, 24000
+	recordsMax, recordsMin, recordsTotal = 400, 8, 16000
+)
+
+// State is what is true after event Seq. Its JSON form is the page's state: 64-bit values are
+// strings, counts are numbers, arrays are sorted by their ids or, where said, in order of arrival.
+type State struct {
+	Seq       event.Seq `json:"seq,string"`
+	At        int64     `json:"at,string"` // virtual nanoseconds
+	Seed      int64     `json:"seed,string"`
+	Origin    int64     `json:"origin,string"` // unix milliseconds of virtual time 0
+	ClusterID string    `json:"clusterId"`
+	Version   string    `json:"version"`
+	Nodes     []*Node   `json:"nodes"`
+	Links     []*Link   `json:"links"`
+	Topics    []*Topic  `json:"topics"`
+	Clients   []*Client `json:"clients"`
+	// Messages are those under way, Waits the requests that wait at a node, Timers those armed; all
+	// in the order in which they began.
+	Messages Table[Message] `json:"messages"`
+	Waits    Table[Wait]    `json:"waits"`
+	Timers   Table[Timer]   `json:"timers"`
+	Configs  []Config       `json:"configs"`
+	// Command is the last one given, null before the first.
+	Command   *Command  `json:"lastCommand"`
+	Metadata  Metadata  `json:"metadata"`
+	Recording Recording `json:"recording"`
+	Counters  Counters  `json:"counters"`
+	NotKept   NotKept   `json:"notKept"`
+
+	partitions map[partitionKey]*Partition
+	recent     [16]*Partition // by partitionKey.slot, so that most look-ups need no hashing
+	links      map[linkKey]*Link
+	clients    map[event.NodeID]*Client
+	logCount   int
+}
+
+type partitionKey struct {
+	topic string
+	index int32
+}
+
+type linkKey struct{ from, to event.NodeID }
+
+// Node is a broker or a controller.
+type Node struct {
+	ID          event.NodeID `json:"id"`
+	Role        string       `json:"role"` // broker, controller
+	Host        string       `json:"host"`
+	Port        int32        `json:"port"`
+	Alive       bool         `json:"alive"`
+	Paused      bool         `json:"paused"`
+	Incarnation int32        `json:"incarnation"`
+	// Stopped to LostBytes say how the last incarnation ended: stop, kill, power-cut, disk,
+	// invariant, start-failed; empty while one runs.
+	Stopped    string `json:"stopped"`
+	StopReason string `json:"stopReason"`
+	StoppedAt  int64  `json:"stoppedAt,string"`
+	LostBytes  int64  `json:"lostBytes,string"`
+	// What the metadata log says of a broker: it stays true of the cluster's view when the broker
+	// is long dead.
+	Registered         bool  `json:"registered"`
+	Fenced             bool  `json:"fenced"`
+	ControlledShutdown bool  `json:"controlledShutdown"`
+	BrokerEpoch        int64 `json:"brokerEpoch,string"`
+
+	ClockOffset       int64  `json:"clockOffset,string"` // nanoseconds
+	ClockRatePermille int32  `json:"clockRatePermille"`
+	DiskFault         string `json:"diskFault"` // empty: the disk works
+	DiskDelay         int64  `json:"diskDelay,string"`
+	LogDirFailed      string `json:"logDirFailed"` // what failed, empty while nothing did
+
+	// State to VoteTerm are a controller's place in the quorum; State is leader, follower, candidate
+	// or resigned, empty for a node that runs no controller.
+	State    string       `json:"state"`
+	Term     int32        `json:"term"`
+	Leader   event.NodeID `json:"leader"`
+	VotedFor event.NodeID `json:"votedFor"`
+	VoteTerm int32        `json:"voteTerm"`
+
+	// How much of the metadata log the node has; -1 where nothing is known.
+	MetadataStored    event.Offset `json:"metadataStored,string"`    // on a controller's disk
+	MetadataCommitted event.Offset `json:"metadataCommitted,string"` // as the active one counts it
+	MetadataOffset    event.Offset `json:"metadataOffset,string"`    // replayed by a broker
+	MetadataLeader    event.NodeID `json:"metadataLeader"`           // whom it fetched that from
+}
+
+// Metadata is what is known of the metadata log as a whole; -1 before anything is.
+type Metadata struct {
+	HighWatermark event.Offset `json:"highWatermark,string"`
+}
+
+// Link is one direction between two nodes of which something was said.
+type Link struct {
+	From     event.NodeID `json:"from"`
+	To       event.NodeID `json:"to"`
+	Cut      bool         `json:"cut"`
+	Latency  int64        `json:"latency,string"` // nanoseconds; -1: as the world was set up
+	Messages int64        `json:"messages"`       // sent so far, idle ones included
+	Idle     int64        `json:"idle"`
+	Bytes    int64        `json:"bytes"`
+	LastAt   int64        `json:"lastAt,string"` // when the last one was sent that was not idle
+}
+
+// Topic is a topic of the metadata log, or one that only a replica spoke of.
+type Topic struct {
+	Name              string       `json:"name"`
+	TopicID           string       `json:"topicId"`
+	ReplicationFactor int32        `json:"replicationFactor"`
+	MinIsr            int32        `json:"minIsr"`
+	Deleted           bool         `json:"deleted"`
+	Partitions        []*Partition `json:"partitions"`
+}
+
+// Partition joins what the metadata log says with what each replica is.
+type Partition struct {
+	Topic string `json:"-"`
+	Index int32  `json:"partition"`
+	// Leader to Recovering are the metadata log's view; Known is false before it spoke.
+	Known          bool           `json:"known"`
+	Leader         event.NodeID   `json:"leader"`
+	LeaderEpoch    event.Epoch    `json:"leaderEpoch"`
+	PartitionEpoch int32          `json:"partitionEpoch"`
+	Replicas       []event.NodeID `json:"replicas"` // in assignment order
+	Isr            []event.NodeID `json:"isr"`
+	Elr            []event.NodeID `json:"elr"`
+	LastKnownElr   []event.NodeID `json:"lastKnownElr"`
+	Recovering     bool           `json:"recovering"`
+	MinIsr         int32          `json:"minIsr"`
+	Logs           []*Log         `json:"copies"`
+	// Records are described records, sorted by offset, then epoch: a diverged log holds another
+	// epoch at the same offset. Described counts all there ever were.
+	Records   Window[Described] `json:"records"`
+	Described int64             `json:"described"`
+}
+
+// Log is one node's replica: its role and its log. It outlives the node's incarnation, as files do.
+type Log struct {
+	Node           event.NodeID `json:"node"`
+	Role           string       `json:"role"`   // leader, follower; empty: none, or its node is down
+	Leader         event.NodeID `json:"leader"` // whom it follows, -1: nobody
+	LeaderEpoch    event.Epoch  `json:"leaderEpoch"`
+	LogStartOffset event.Offset `json:"logStartOffset,string"`
+	LogEndOffset   event.Offset `json:"leo,string"`
+	HighWatermark  event.Offset `json:"hw,string"`
+	SyncedOffset   event.Offset `json:"synced,string"` // everything below is on the disk
+	// Isr is what this replica counts; Proposed is what a leader asked the controller for, null
+	// when nothing is open.
+	Isr      []event.NodeID `json:"isr"`
+	Proposed []event.NodeID `json:"proposed"`
+	// Followers is what a leader knows of the others' log ends.
+	Followers []Follower `json:"followers"`
+	Epochs    []Epoch    `json:"epochs"` // the epoch checkpoint, newest last
+	// Segments are base offsets, as far as events told them; SegmentCount is how many there are.
+	Segments     Offsets       `json:"segments"`
+	SegmentCount int64         `json:"segmentCount"`
+	Batches      Window[Batch] `json:"batches"` // the newest
+	Totals       Totals        `json:"totals"`
+	// Cut holds the newest batches that the last truncation or recovery took, until the next append.
+	// Truncation and Refusal are the last of their sort, null before the first.
+	Cut        []Batch     `json:"cut"`
+	Truncation *Truncation `json:"truncation"`
+	Refusal    *Refusal    `json:"refusal"`
+}
+
+// Follower is what a leader learned from a follower's fetches.
+type Follower struct {
+	Node   event.NodeID `json:"node"`
+	Offset event.Offset `json:"leo,string"`
+	At     int64        `json:"at,string"`
+}
+
+// Epoch is one line of a leader epoch checkpoint.
+type Epoch struct {
+	Epoch       event.Epoch  `json:"epoch"`
+	StartOffset event.Offset `json:"startOffset,string"`
+}
+
+// Batch is a record batch in a log.
+type Batch struct {
+	BaseOffset   event.Offset `json:"baseOffset,string"`
+	LastOffset   event.Offset `json:"lastOffset,string"`
+	Records      int32        `json:"records"`
+	Bytes        int32        `json:"bytes"`
+	LeaderEpoch  event.Epoch  `json:"epoch"`
+	BaseSequence int32        `json:"sequence"`
+	ProducerID   int64        `json:"producerId,string"`
+	Codec        string       `json:"codec"`
+	Control      bool         `json:"control"`
+}
+
+// Totals count what happened to a log since its trace began.
+type Totals struct {
+	Batches     int64 `json:"batches"`
+	Records     int64 `json:"records"`
+	Bytes       int64 `json:"bytes"`
+	Duplicates  int64 `json:"duplicates"`
+	Refused     int64 `json:"refused"`
+	Truncations int64 `json:"truncations"`
+}
+
+// Truncation says where a log was cut.
+type Truncation struct {
+	Before event.Offset `json:"before,string"`
+	After  event.Offset `json:"after,string"`
+	At     int64        `json:"at,string"`
+	Seq    event.Seq    `json:"seq,string"`
+}
+
+// Refusal is a batch that was not appended.
+type Refusal struct {
+	ErrorCode int32     `json:"errorCode"`
+	Detail    string    `json:"detail"`
+	At        int64     `json:"at,string"`
+	Seq       event.Seq `json:"seq,string"`
+}
+
+// Described is what is known of one record; Key and Value are cut short, sizes are not, and -1 is a
+// null.
+type Described struct {
+	Offset     event.Offset `json:"offset,string"`
+	Epoch      event.Epoch  `json:"epoch"`
+	KeyBytes   int32        `json:"keyBytes"`
+	ValueBytes int32        `json:"valueBytes"`
+	Headers    int32        `json:"headers"`
+	Key        string       `json:"key"`
+	Value      string       `json:"value"`
+	Timestamp  int64        `json:"timestamp,string"` // unix milliseconds
+}
+
+// Message is one under way between two nodes.
+type Message struct {
+	ID            int64        `json:"message,string"`
+	From          event.NodeID `json:"from"`
+	To            event.NodeID `json:"to"`
+	API           string       `json:"api"`
+	SentAt        int64        `json:"sentAt,string"`
+	Answers       int64        `json:"answers,string"` // the request's message, 0 for a request
+	Topic         string       `json:"topic"`
+	Partition     int32        `json:"partition"`
+	Records       int32        `json:"records"`
+	Offset        event.Offset `json:"offset,string"`
+	HighWatermark event.Offset `json:"highWatermark,string"`
+	Bytes         int32        `json:"bytes"`
+	Idle          bool         `json:"idle"`
+}
+
+// Wait is a request that a node cannot answer yet.
+type Wait struct {
+	ID        int64        `json:"wait,string"`
+	Node      event.NodeID `json:"node"`
+	For       event.NodeID `json:"for"`
+	What      string       `json:"what"` // produce, fetch, follower-fetch
+	Topic     string       `json:"topic"`
+	Partition int32        `json:"partition"`
+	Idle      bool         `json:"idle"`
+	Needs     event.Offset `json:"needs,string"`
+	Due       int64        `json:"due,string"`
+	Since     int64        `json:"since,string"`
+}
+
+// Timer is one that is armed.
+type Timer struct {
+	ID   int64        `json:"timer,string"`
+	Node event.NodeID `json:"node"`
+	Name string       `json:"name"`
+	Due  int64        `json:"due,string"`
+}
+
+// Client is one connection from outside.
+type Client struct {
+	Connection  event.NodeID `json:"connection"`
+	Node        event.NodeID `json:"node"`
+	Address     string       `json:"address"`
+	ClientID    string       `json:"clientId"`
+	Software    string       `json:"software"`
+	ConnectedAt int64        `json:"connectedAt,string"`
+	Requests    APICounts    `json:"requests"`
+	Errors      int64        `json:"errors"` // answers with an error code
+	// Last and Answered are the newest request and answer, null before the first.
+	Last     *Request `json:"lastRequest"`
+	Answered *Answer  `json:"lastAnswer"`
+	// Open counts the requests without an answer, OpenRequests are the newest of them.
+	Open         int32     `json:"open"`
+	OpenRequests []Request `json:"openRequests"`
+}
+
+// APICounts is sorted by API; in JSON it is an object.
+type APICounts []APICount
+
+// APICount says how often a client used an API.
+type APICount struct {
+	API   string
+	Count int64
+}
+
+// Request is what a client asked; the partition is the first it speaks of.
+type Request struct {
+	ID        int64        `json:"request,string"`
+	API       string       `json:"api"`
+	Version   int32        `json:"version"`
+	Partition int32        `json:"partition"`
+	Topic     string       `json:"topic"`
+	Offset    event.Offset `json:"offset,string"`
+	Records   int32        `json:"records"`
+	Acks      int32        `json:"acks"`
+	At        int64        `json:"at,string"`
+	Idle      bool         `json:"idle"`
+}
+
+// Answer is what a client was told.
+type Answer struct {
+	ID        int64        `json:"request,string"`
+	API       string       `json:"api"`
+	ErrorCode int32        `json:"errorCode"`
+	Partition int32        `json:"partition"`
+	Topic     string       `json:"topic"`
+	Offset    event.Offset `json:"offset,string"`
+	Records   int32        `json:"records"`
+	At        int64        `json:"at,string"`
+}
+
+// Config is a configuration value that differs from its default.
+type Config struct {
+	ResourceType string `json:"resourceType"`
+	Resource     string `json:"resource"`
+	Name         string `json:"name"`
+	Value        string `json:"value"`
+}
+
+// Command is what a person or a scenario asked for.
+type Command struct {
+	Command string    `json:"command"`
+	By      string    `json:"by"`
+	At      int64     `json:"at,string"`
+	Seq     event.Seq `json:"seq,string"`
+}
+
+// Recording says which events are no longer kept; both 0 while all are.
+type Recording struct {
+	Dropped int64 `json:"dropped,string"`
+	From    int64 `json:"from,string"`
+}
+
+// Counters count everything since the trace began.
+type Counters struct {
+	Total        int64            `json:"total"`
+	Events       KindCounts       `json:"events"`
+	Unknown      map[string]int64 `json:"unknown"` // by kind, of kinds this version does not know
+	Messages     int64            `json:"messages"`
+	IdleMessages int64            `json:"idleMessages"`
+	MessageBytes int64            `json:"bytes"`
+	// Records counts what leaders appended.
+	Records int64 `json:"records"`
+}
+
+// NotKept counts what a bound kept out of the state.
+type NotKept struct {
+	Messages   int64 `json:"messages"`
+	Waits      int64 `json:"waits"`
+	Timers     int64 `json:"timers"`
+	Clients    int64 `json:"clients"`
+	Configs    int64 `json:"configs"`
+	Partitions int64 `json:"partitions"` // events about partitions beyond the bound
+}
