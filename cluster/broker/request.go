@@ -16,8 +16,12 @@ type Request struct {
 	// Batches holds, for a Produce, the batches of its topics and partitions in the order of the
 	// request. Whoever answers the request releases them.
 	Batches []Batch
+	// Bytes is the size of the whole request.
+	Bytes int
 	// Software is the client library's name and version, once it told.
 	Software string
+
+	id int64 // in events
 }
 
 // Batch is the record bytes that a Produce carries for one partition, checked before they reach

@@ -229,3 +229,6 @@ func (f *Fetcher) Partitions() []PartitionKey {
 	})
 	return keys
 }
+
+// Follows says whether the fetcher follows the partition.
+func (f *Fetcher) Follows(key PartitionKey) bool { return f.followed[key] != nil }

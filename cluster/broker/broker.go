@@ -1,0 +1,214 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/partition"
+	"highwater/cluster/replica"
+	"highwater/cluster/world"
+)
+
+// Config is what a broker is started with.
+type Config struct {
+	ClusterID   string
+	Disk        *disk.Disk
+	Controllers []event.NodeID
+	// Host and Port are what clients are told to connect to.
+	Host string
+	Port int32
+	// Settings are Kafka's broker configurations that differ from the defaults.
+	Settings Settings
+	// Static are the same as texts, for DescribeConfigs.
+	Static map[string]string
+	Log    *slog.Logger
+}
+
+// Broker is one incarnation. Everything in it belongs to the world's loop.
+type Broker struct {
+	env    *world.Env
+	config Config
+	disk   *disk.Disk
+	log    *slog.Logger
+
+	metadata   metadataFollower
+	controller controllerChannel
+	session    session
+
+	partitions  map[replica.PartitionKey]*held
+	ordered     []*held // by topic and index
+	checkpoints checkpoints
+	dirty       []*held // whose logs have something to flush
+	fetchers    map[event.NodeID]*replica.Fetcher
+	followers   map[event.NodeID]*followerSession
+	proposals   isrProposals
+	waits       waitSet
+	wake        wakeList
+	sessions    fetchSessions
+	producerIDs producerIDs
+	describing  describeBudget
+	clients     map[event.NodeID]*clientConnection
+	stopping    bool
+	stopped     func()
+}
+
+// held is a partition that this broker has a replica of.
+type held struct {
+	*partition.Partition
+	key   replica.PartitionKey
+	dirty bool
+	// fetches are the client fetches that wait for this partition.
+	fetches []*fetchWait
+}
+
+// New starts an incarnation: it reads its log directory and begins to look for the active
+// controller.
+func New(env *world.Env, config Config) (*Broker, error) {
+	b := &Broker{env: env, config: config, disk: config.Disk, log: config.Log,
+		partitions: map[replica.PartitionKey]*held{},
+		fetchers:   map[event.NodeID]*replica.Fetcher{},
+		followers:  map[event.NodeID]*followerSession{},
+		clients:    map[event.NodeID]*clientConnection{}}
+	b.waits.init(b)
+	b.sessions.init()
+	if err := b.openDirectory(); err != nil {
+		return nil, err
+	}
+	b.controller.init(b)
+	b.register()
+	b.followMetadata()
+	b.startChores()
+	return b, nil
+}
+
+// BrokerEpoch is the offset of this incarnation's registration, -1 before it is registered.
+func (b *Broker) BrokerEpoch() int64 { return b.session.epoch }
+
+// Image is the cluster as this broker has replayed it.
+func (b *Broker) Image() *metadata.Image { return b.metadata.image }
+
+// Fenced says whether this broker believes to be fenced.
+func (b *Broker) Fenced() bool { return b.session.fenced }
+
+// Partition returns a replica that this broker holds, nil when it does not.
+func (b *Broker) Partition(topic string, index int32) *partition.Partition {
+	if h := b.partitions[replica.PartitionKey{Topic: topic, Index: index}]; h != nil {
+		return h.Partition
+	}
+	return nil
+}
+
+// Partitions lists the replicas by topic and index.
+func (b *Broker) Partitions() []*partition.Partition {
+	list := make([]*partition.Partition, len(b.ordered))
+	for i, h := range b.ordered {
+		list[i] = h.Partition
+	}
+	return list
+}
+
+// MetadataLog is this broker's copy of the metadata log.
+func (b *Broker) MetadataLog() *commitlog.Log { return b.metadata.log }
+
+func (b *Broker) held(topic string, index int32) *held {
+	return b.partitions[replica.PartitionKey{Topic: topic, Index: index}]
+}
+
+func compareHeld(a, b *held) int {
+	return cmp.Or(cmp.Compare(a.key.Topic, b.key.Topic), cmp.Compare(a.key.Index, b.key.Index))
+}
+
+func (b *Broker) add(h *held) {
+	b.partitions[h.key] = h
+	at, _ := slices.BinarySearchFunc(b.ordered, h, compareHeld)
+	b.ordered = slices.Insert(b.ordered, at, h)
+}
+
+func (b *Broker) remove(h *held) {
+	delete(b.partitions, h.key)
+	b.ordered = slices.DeleteFunc(b.ordered, func(x *held) bool { return x == h })
+	b.dirty = slices.DeleteFunc(b.dirty, func(x *held) bool { return x == h })
+}
+
+// Deliver answers a request, now or later.
+func (b *Broker) Deliver(call *world.Call) {
+	switch body := call.Body.(type) {
+	case *replica.FetchRequest:
+		b.serveFollower(call, body)
+	case *Request:
+		b.serve(call, body)
+	default:
+		panic(fmt.Sprintf("broker %d: a call of %T", b.env.ID(), call.Body))
+	}
+}
+
+// LogChanged, of partition.Host, flushes the log at the turn's end.
+func (b *Broker) LogChanged(p *partition.Partition) {
+	h := b.held(p.Topic, p.Index)
+	if h == nil || h.dirty {
+		return
+	}
+	h.dirty = true
+	if len(b.dirty) == 0 {
+		b.env.AtTurnEnd(b.flush)
+	}
+	b.dirty = append(b.dirty, h)
+}
+
+// flush writes what this turn appended, one write a log, and hands out what the logs left to do
+// beside the loop.
+func (b *Broker) flush() {
+	for _, h := range b.dirty {
+		h.dirty = false
+		if err := h.Log.Flush(); err != nil {
+			b.failDisk("write", err)
+			return
+		}
+		b.runTickets(h.Log)
+	}
+	clear(b.dirty)
+	b.dirty = b.dirty[:0]
+}
+
+// ticketCost is what a sync, a roll or a delete takes in virtual time.
+const ticketCost = 2 * time.Millisecond
+
+// runTickets lets a log's rolls, syncs and deletions happen beside the loop.
+func (b *Broker) runTickets(l *commitlog.Log) {
+	for _, ticket := range l.Deferred() {
+		b.env.Work(ticket.Name, ticketCost, func() any { return ticket.Run() }, func(result any) {
+			err, _ := result.(error)
+			if err := ticket.Done(err); err != nil {
+				b.failDisk(ticket.Name, err)
+			}
+		})
+	}
+}
+
+// failDisk closes the log directory for writes at the first failure. With its only directory gone
+// the broker stops, as Kafka's does.
+func (b *Broker) failDisk(operation string, err error) {
+	if b.env.Dead() {
+		return
+	}
+	b.log.Error("log directory failed", "broker", b.env.ID(), "operation", operation, "error", err)
+	event.LogDirFailed{Operation: operation, Error: err.Error()}.
+		Emit(b.env.Events, event.RuleDiskFailClosed)
+	b.env.Fail("disk", err.Error())
+}
+
+// Failed, of replica.Host, decides what an append error of a follower means.
+func (b *Broker) Failed(p *partition.Partition, err error) {
+	b.log.Warn("follower append failed", "broker", b.env.ID(), "topic", p.Topic,
+		"partition", p.Index, "error", err)
+	if p.Log.Err() != nil {
+		b.failDisk("append", err)
+	}
+}

@@ -1,0 +1,216 @@
+package broker
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/partition"
+	"highwater/cluster/replica"
+)
+
+// act does what changes of the image ask of this broker.
+func (b *Broker) act(changes []metadata.Change) {
+	for i := range changes {
+		if b.env.Dead() {
+			return
+		}
+		c := &changes[i]
+		switch c.Kind {
+		case metadata.TopicDeleted:
+			b.topicDeleted(c.TopicBefore)
+		case metadata.PartitionChanged:
+			if c.PartitionAfter != nil {
+				b.partitionChanged(c.TopicAfter, c.PartitionAfter)
+			}
+		case metadata.ConfigChanged:
+			b.configChanged(c)
+		}
+	}
+}
+
+func (b *Broker) topicDeleted(topic *metadata.Topic) {
+	for _, p := range topic.Partitions {
+		h := b.held(topic.Name, p.Index)
+		if h != nil && h.TopicID == topic.ID {
+			b.drop(h)
+		}
+	}
+}
+
+// drop ends a replica on this broker; its files go later.
+func (b *Broker) drop(h *held) {
+	b.unfollow(h.key)
+	h.Remove()
+	b.failFetches(h)
+	b.remove(h)
+	dir := h.Log.Dir()
+	if err := h.Log.Close(false); err != nil {
+		b.failDisk("close", err)
+		return
+	}
+	gone := deletedName(dir, h.TopicID)
+	if err := b.disk.Rename(dir, gone); err != nil {
+		b.failDisk("rename", err)
+		return
+	}
+	b.removeLater(gone)
+}
+
+func (b *Broker) partitionChanged(topic *metadata.Topic, p *metadata.Partition) {
+	h := b.held(topic.Name, p.Index)
+	if h != nil && h.TopicID != topic.ID {
+		b.drop(h)
+		h = nil
+	}
+	if !slices.Contains(p.Replicas, b.env.ID()) {
+		if h != nil {
+			b.drop(h)
+		}
+		return
+	}
+	if h == nil {
+		var err error
+		if h, err = b.open(topic, p); err != nil {
+			b.failDisk("open", err)
+			return
+		}
+	}
+	epoch := h.LeaderEpoch()
+	led := h.Leads()
+	h.Apply(p)
+	if led && !h.Leads() {
+		b.failFetches(h)
+	}
+	switch {
+	case h.Leads() || h.Leader() == event.NoNode:
+		b.unfollow(h.key)
+		if !led && h.Leads() {
+			b.failFetches(h) // followers' and clients' fetches of the epoch before
+		}
+	case h.LeaderEpoch() != epoch || !b.follows(h):
+		b.follow(h)
+	}
+}
+
+// open opens or creates a replica's log.
+func (b *Broker) open(topic *metadata.Topic, p *metadata.Partition) (*held, error) {
+	key := replica.PartitionKey{Topic: topic.Name, Index: p.Index}
+	dir := topic.Name + "-" + strconv.Itoa(int(p.Index))
+	cfg := b.logConfig(topic.Name)
+	cfg.Topic, cfg.Partition, cfg.TopicID = topic.Name, p.Index, topic.ID
+	log, _, err := commitlog.Open(b.disk, dir, cfg, b.openOptions(key))
+	if errors.Is(err, commitlog.ErrTopicID) {
+		// A topic of this name was deleted and made anew while this broker was away.
+		gone := deletedName(dir, b.env.UUID())
+		if err := b.disk.Rename(dir, gone); err != nil {
+			return nil, err
+		}
+		b.removeLater(gone)
+		log, _, err = commitlog.Open(b.disk, dir, cfg, commitlog.OpenOptions{CleanShutdown: true})
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := &held{key: key, Partition: partition.New(b.env, b, topic.Name, topic.ID, p.Index, log,
+		b.checkpoints.highWatermark[key])}
+	h.Settings = b.partitionSettings(topic.Name)
+	b.add(h)
+	b.runTickets(log)
+	return h, nil
+}
+
+func (b *Broker) configNumber(topic, key string) int64 {
+	v, err := strconv.ParseInt(b.effectiveConfig(topic, key), 10, 64)
+	if err != nil {
+		return 0 // validated before it was committed; 0 reads as the default
+	}
+	return v
+}
+
+// effectiveConfig is a topic's value of a configuration: its own, the cluster's, or the default.
+func (b *Broker) effectiveConfig(topic, key string) string {
+	return b.metadata.image.EffectiveTopicConfig(topic, key)
+}
+
+func (b *Broker) logConfig(topic string) commitlog.Config {
+	cfg := commitlog.DefaultConfig()
+	cfg.Events, cfg.Now = b.env.Events, b.env.UnixMilli
+	cfg.SegmentBytes = b.configNumber(topic, "segment.bytes")
+	if v := b.configNumber(topic, "internal.segment.bytes"); v > 0 {
+		cfg.SegmentBytes = v
+	}
+	cfg.SegmentMs = b.configNumber(topic, "segment.ms")
+	cfg.IndexIntervalBytes = b.configNumber(topic, "index.interval.bytes")
+	cfg.SegmentIndexBytes = b.configNumber(topic, "segment.index.bytes")
+	cfg.MaxMessageBytes = b.configNumber(topic, "max.message.bytes")
+	cfg.RetentionMs = b.configNumber(topic, "retention.ms")
+	cfg.RetentionBytes = b.configNumber(topic, "retention.bytes")
+	cfg.ProducerExpirationMs = int64(b.config.Settings.ProducerIDExpiry / time.Millisecond)
+	if b.effectiveConfig(topic, "message.timestamp.type") == "LogAppendTime" {
+		cfg.TimestampType = commitlog.LogAppendTime
+	}
+	switch b.effectiveConfig(topic, "cleanup.policy") {
+	case "compact":
+		cfg.CleanupPolicy = commitlog.CleanupCompact
+	case "compact,delete", "delete,compact":
+		cfg.CleanupPolicy = commitlog.CleanupCompact | commitlog.CleanupDelete
+	}
+	return cfg
+}
+
+func (b *Broker) partitionSettings(topic string) partition.Settings {
+	return partition.Settings{
+		MinIsr:        int(b.configNumber(topic, "min.insync.replicas")),
+		ReplicaLagMax: b.config.Settings.ReplicaLagMax,
+		TruncateToHW:  b.config.Settings.TruncateToHighWater,
+	}
+}
+
+func (b *Broker) configChanged(c *metadata.Change) {
+	const brokerResource, topicResource = 4, 2
+	for _, h := range b.ordered {
+		if c.ResourceType == brokerResource ||
+			c.ResourceType == topicResource && h.key.Topic == c.Resource {
+			h.Log.SetConfig(b.logConfig(h.key.Topic))
+			h.Settings = b.partitionSettings(h.key.Topic)
+		}
+	}
+}
+
+func (b *Broker) follow(h *held) {
+	b.unfollow(h.key)
+	f := b.fetchers[h.Leader()]
+	if f == nil {
+		settings := replica.DefaultSettings()
+		settings.WaitMax = b.config.Settings.FetchWaitMax
+		settings.Backoff = b.config.Settings.FetchBackoff
+		f = replica.NewFetcher(b.env, b, h.Leader(), settings)
+		b.fetchers[h.Leader()] = f
+	}
+	f.Follow(h.Partition)
+}
+
+func (b *Broker) follows(h *held) bool {
+	f := b.fetchers[h.Leader()]
+	return f != nil && f.Follows(h.key)
+}
+
+func (b *Broker) unfollow(key replica.PartitionKey) {
+	for _, id := range b.fetcherIDs() {
+		b.fetchers[id].Unfollow(key)
+	}
+}
+
+func (b *Broker) fetcherIDs() []event.NodeID {
+	ids := make([]event.NodeID, 0, len(b.fetchers))
+	for id := range b.fetchers {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,116 @@
+package broker
+
+import (
+	"time"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+)
+
+// startChores arms what a broker does from time to time.
+func (b *Broker) startChores() {
+	s := b.config.Settings
+	b.every("isr-lag-check", s.ReplicaLagMax/2, b.checkLag)
+	b.every("high-watermark-checkpoint", s.CheckpointInterval, b.checkpointHighWatermarks)
+	b.every("recovery-point-checkpoint", s.FlushCheckpoint, b.checkpointRecoveryPoints)
+	b.every("log-retention", s.RetentionCheck, b.retain)
+	b.every("producer-id-expiry", 10*time.Minute, b.expireProducers)
+	b.removeDeleted()
+}
+
+func (b *Broker) every(name string, interval time.Duration, f func()) {
+	var timer *world.Timer
+	timer = b.env.AfterQuiet(name, interval, func() {
+		f()
+		timer.Reset(interval)
+	})
+}
+
+func (b *Broker) checkLag() {
+	for _, h := range b.ordered {
+		h.CheckLag()
+	}
+}
+
+// offsets collects one checkpoint's entries.
+func (b *Broker) offsets(of func(*held) event.Offset) []commitlog.CheckpointEntry {
+	entries := make([]commitlog.CheckpointEntry, 0, len(b.ordered))
+	for _, h := range b.ordered {
+		entries = append(entries, commitlog.CheckpointEntry{Topic: h.key.Topic,
+			Partition: h.key.Index, Offset: of(h)})
+	}
+	return entries
+}
+
+func (b *Broker) checkpointHighWatermarks() {
+	b.writeCheckpoint(highWatermarkFile, b.offsets(func(h *held) event.Offset {
+		return h.HighWatermark()
+	}))
+}
+
+func (b *Broker) checkpointRecoveryPoints() {
+	b.writeCheckpoint(recoveryPointFile, b.offsets(func(h *held) event.Offset {
+		return h.Log.SyncedEnd()
+	}))
+	b.writeCheckpoint(logStartFile, b.offsets(func(h *held) event.Offset {
+		return h.Log.LogStartOffset()
+	}))
+}
+
+func (b *Broker) writeCheckpoint(name string, entries []commitlog.CheckpointEntry) {
+	var files disk.FS = b.disk
+	b.env.Work("checkpoint", ticketCost, func() any {
+		return commitlog.WriteOffsetCheckpoint(files, name, entries)
+	}, func(result any) {
+		if err, _ := result.(error); err != nil {
+			b.failDisk("checkpoint", err)
+		}
+	})
+}
+
+func (b *Broker) retain() {
+	now := b.env.UnixMilli()
+	for _, h := range b.ordered {
+		if err := h.Log.RetentionPass(now, h.HighWatermark()); err != nil {
+			b.failDisk("retention", err)
+			return
+		}
+		b.LogChanged(h.Partition)
+	}
+}
+
+func (b *Broker) expireProducers() {
+	now := b.env.UnixMilli()
+	for _, h := range b.ordered {
+		h.Log.ExpireProducers(now)
+	}
+}
+
+// describeBudget bounds how many records a second are described in events.
+type describeBudget struct {
+	spent int64 // thousandths of a record, paid back over time
+	since int64 // virtual ns
+}
+
+const (
+	describedPerSecond = 200
+	describedBurst     = 400
+)
+
+// Describe, of partition.Host, takes from the budget.
+func (b *Broker) Describe(records int32) bool {
+	d := &b.describing
+	now := b.env.VirtualNow()
+	// The time passed is capped first, so that a long quiet spell cannot overflow.
+	passed := min(now-d.since, int64(2*time.Second))
+	d.since = now
+	d.spent = max(0, d.spent-passed*describedPerSecond/int64(time.Millisecond))
+	need := int64(records) * 1000
+	if d.spent+need > describedBurst*1000 {
+		return false
+	}
+	d.spent += need
+	return true
+}

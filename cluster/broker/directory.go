@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/event"
+	"highwater/cluster/replica"
+)
+
+// The checkpoint files of a log directory.
+const (
+	highWatermarkFile = "replication-offset-checkpoint"
+	recoveryPointFile = "recovery-point-offset-checkpoint"
+	logStartFile      = "log-start-offset-checkpoint"
+)
+
+// checkpoints is what the log directory's files said when the broker started.
+type checkpoints struct {
+	clean         bool
+	brokerEpoch   int64 // of the last clean stop, -1 otherwise
+	directoryID   event.UUID
+	highWatermark map[replica.PartitionKey]event.Offset
+	recoveryPoint map[replica.PartitionKey]event.Offset
+	logStart      map[replica.PartitionKey]event.Offset
+}
+
+// openDirectory reads what an earlier incarnation left, or formats an empty directory. A directory
+// of another cluster or node is refused untouched.
+func (b *Broker) openDirectory() error {
+	meta, err := commitlog.ReadMetaProperties(b.disk)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		meta = commitlog.MetaProperties{ClusterID: b.config.ClusterID, NodeID: b.env.ID(),
+			DirectoryID: b.env.UUID()}
+		if err := commitlog.WriteMetaProperties(b.disk, meta); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case meta.ClusterID != b.config.ClusterID || meta.NodeID != b.env.ID():
+		return fmt.Errorf("broker: the log directory %s belongs to node %d of cluster %s, "+
+			"not to node %d of %s", b.disk.Path(), meta.NodeID, meta.ClusterID, b.env.ID(),
+			b.config.ClusterID)
+	}
+	b.checkpoints.directoryID = meta.DirectoryID
+	marker, clean, err := commitlog.TakeCleanShutdown(b.disk)
+	if err != nil {
+		return err
+	}
+	b.checkpoints.clean, b.checkpoints.brokerEpoch = clean, -1
+	if clean {
+		b.checkpoints.brokerEpoch = marker.BrokerEpoch
+	}
+	for _, c := range []struct {
+		name string
+		into *map[replica.PartitionKey]event.Offset
+	}{
+		{highWatermarkFile, &b.checkpoints.highWatermark},
+		{recoveryPointFile, &b.checkpoints.recoveryPoint},
+		{logStartFile, &b.checkpoints.logStart},
+	} {
+		if *c.into, err = b.readCheckpoint(c.name); err != nil {
+			return err
+		}
+	}
+	return b.openMetadataLog()
+}
+
+// readCheckpoint treats a missing file as empty, and a broken one too: what it would have said is
+// found again by recovery, more slowly.
+func (b *Broker) readCheckpoint(name string) (map[replica.PartitionKey]event.Offset, error) {
+	offsets := map[replica.PartitionKey]event.Offset{}
+	entries, err := commitlog.ReadOffsetCheckpoint(b.disk, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		b.log.Warn("checkpoint is not readable, recovering without it", "broker", b.env.ID(),
+			"file", name, "error", err)
+		return offsets, nil
+	}
+	for _, e := range entries {
+		offsets[replica.PartitionKey{Topic: e.Topic, Index: e.Partition}] = e.Offset
+	}
+	return offsets, nil
+}
+
+func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
+	return commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean,
+		RecoveryPoint:  b.checkpoints.recoveryPoint[key],
+		LogStartOffset: b.checkpoints.logStart[key],
+		HighWatermark:  b.checkpoints.highWatermark[key]}
+}
+
+// deletedSuffix ends the name of a deleted partition's directory until its files are gone.
+const deletedSuffix = "-delete"
+
+func deletedName(dir string, id event.UUID) string {
+	return dir + "." + fmt.Sprintf("%x", id[:]) + deletedSuffix
+}
+
+// removeDeleted takes away the directories of partitions that were deleted before the stop.
+func (b *Broker) removeDeleted() {
+	entries, err := b.disk.List(".")
+	if err != nil {
+		b.failDisk("list", err)
+		return
+	}
+	for _, e := range entries {
+		if e.Dir && strings.HasSuffix(e.Name, deletedSuffix) {
+			b.removeLater(e.Name)
+		}
+	}
+}
+
+// removeLater unlinks a directory beside the loop once readers had time to let go of it.
+func (b *Broker) removeLater(dir string) {
+	b.env.AfterQuiet("file-delete", b.config.Settings.FileDeleteDelay, func() {
+		b.env.Work("delete", ticketCost, func() any {
+			err := b.disk.RemoveAll(dir)
+			if err == nil {
+				err = b.disk.SyncDir(".")
+			}
+			return err
+		}, func(result any) {
+			if err, _ := result.(error); err != nil {
+				b.log.Warn("could not remove a deleted partition", "directory", dir, "error", err)
+			}
+		})
+	})
+}

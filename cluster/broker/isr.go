@@ -1,0 +1,117 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/partition"
+)
+
+// isrProposals sends what partitions ask of the controller. One request is under way at a time,
+// and what piles up meanwhile goes into the next, as Kafka's AlterPartitionManager does.
+type isrProposals struct {
+	waiting  []isrProposal
+	inFlight bool
+}
+
+type isrProposal struct {
+	p   *partition.Partition
+	isr []event.NodeID
+}
+
+// ProposeIsr, of partition.Host, asks the controller for another ISR.
+func (b *Broker) ProposeIsr(p *partition.Partition, isr []event.NodeID) {
+	b.proposals.waiting = append(b.proposals.waiting, isrProposal{p, isr})
+	if !b.proposals.inFlight && len(b.proposals.waiting) == 1 {
+		b.env.AtTurnEnd(b.sendProposals)
+	}
+}
+
+func (b *Broker) sendProposals() {
+	if b.proposals.inFlight || len(b.proposals.waiting) == 0 || b.session.epoch < 0 {
+		return
+	}
+	proposals := b.proposals.waiting
+	b.proposals.waiting = nil
+	b.proposals.inFlight = true
+	request := kmsg.NewPtrAlterPartitionRequest()
+	request.Version = 3
+	request.BrokerID, request.BrokerEpoch = int32(b.env.ID()), b.session.epoch
+	for _, proposal := range proposals {
+		addProposal(request, proposal, b.session.epoch)
+	}
+	b.controller.call("AlterPartition", request, 30*time.Second, func(body any, err error) {
+		b.proposals.inFlight = false
+		answer, _ := body.(*kmsg.AlterPartitionResponse)
+		code := kerr.RequestTimedOut.Code
+		if err == nil {
+			code = answer.ErrorCode
+		}
+		for _, proposal := range proposals {
+			answerProposal(proposal.p, answer, code)
+		}
+		b.sendProposals()
+	})
+}
+
+func addProposal(request *kmsg.AlterPartitionRequest, proposal isrProposal, own int64) {
+	p := proposal.p
+	part := kmsg.NewAlterPartitionRequestTopicPartition()
+	part.Partition = p.Index
+	part.LeaderEpoch = int32(p.LeaderEpoch())
+	part.PartitionEpoch = p.PartitionEpoch()
+	for _, id := range proposal.isr {
+		member := kmsg.NewAlterPartitionRequestTopicPartitionNewEpochISR()
+		member.BrokerID, member.BrokerEpoch = int32(id), p.BrokerEpochOf(id)
+		if int32(id) == request.BrokerID {
+			member.BrokerEpoch = own
+		}
+		part.NewEpochISR = append(part.NewEpochISR, member)
+	}
+	at := slices.IndexFunc(request.Topics, func(t kmsg.AlterPartitionRequestTopic) bool {
+		return t.TopicID == p.TopicID
+	})
+	if at < 0 {
+		topic := kmsg.NewAlterPartitionRequestTopic()
+		topic.TopicID = p.TopicID
+		request.Topics = append(request.Topics, topic)
+		at = len(request.Topics) - 1
+	}
+	request.Topics[at].Partitions = append(request.Topics[at].Partitions, part)
+}
+
+func answerProposal(p *partition.Partition, answer *kmsg.AlterPartitionResponse, code int16) {
+	if code != 0 {
+		p.IsrAnswered(code, 0, 0, nil)
+		return
+	}
+	for i := range answer.Topics {
+		if answer.Topics[i].TopicID != p.TopicID {
+			continue
+		}
+		for j := range answer.Topics[i].Partitions {
+			r := &answer.Topics[i].Partitions[j]
+			if r.Partition != p.Index {
+				continue
+			}
+			isr := make([]event.NodeID, 0, len(r.ISR))
+			for _, id := range r.ISR {
+				isr = append(isr, event.NodeID(id))
+			}
+			p.IsrAnswered(r.ErrorCode, event.Epoch(r.LeaderEpoch), r.PartitionEpoch, isr)
+			return
+		}
+	}
+	p.IsrAnswered(kerr.UnknownServerError.Code, 0, 0, nil)
+}
+
+// MayJoinIsr, of partition.Host: the replica's broker is active, and it fetched as the incarnation
+// that the metadata log knows.
+func (b *Broker) MayJoinIsr(id event.NodeID, brokerEpoch int64) bool {
+	known := b.metadata.image.Broker(id)
+	return known != nil && known.Active() && (brokerEpoch < 0 || brokerEpoch == known.Epoch)
+}

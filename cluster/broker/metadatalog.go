@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/controller"
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/record"
+	"highwater/cluster/replica"
+)
+
+const (
+	metadataTopic      = "__cluster_metadata"
+	metadataDir        = metadataTopic + "-0"
+	metadataWaitMax    = 500 * time.Millisecond
+	metadataReadBytes  = 8 << 20
+	metadataInflateMax = 64 << 20
+)
+
+// metadataFollower is this broker's copy of the metadata log and the image that it makes. Records
+// are applied only below the high watermark that the active controller told: what is stored but
+// not committed may still be taken back.
+type metadataFollower struct {
+	log           *commitlog.Log
+	image         *metadata.Image
+	acted         *metadata.Image // the image whose changes have been acted on
+	pending       []pendingRecord
+	highWatermark event.Offset
+	applied       event.Offset // everything below is in image
+	leader        event.NodeID
+}
+
+// pendingRecord is a metadata record that is stored and not yet applied.
+type pendingRecord struct {
+	offset event.Offset
+	value  []byte // nil for a control record
+}
+
+func (b *Broker) openMetadataLog() error {
+	cfg := commitlog.DefaultConfig()
+	cfg.Topic, cfg.TopicID, cfg.Now = metadataTopic, event.MetadataTopicID, b.env.UnixMilli
+	log, _, err := commitlog.Open(b.disk, metadataDir, cfg,
+		commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean})
+	if err != nil {
+		return err
+	}
+	image := metadata.NewImage(b.config.ClusterID)
+	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode}
+	for at := log.LogStartOffset(); at < log.LogEndOffset(); {
+		slices, err := log.ReadAll(at, metadataReadBytes, log.LogEndOffset(), true)
+		if err != nil {
+			return err
+		}
+		for _, batch := range slices.Buffers {
+			if err := b.metadata.keep(batch.Bytes); err != nil {
+				slices.Release()
+				return err
+			}
+		}
+		at = slices.NextOffset
+		slices.Release()
+	}
+	return nil
+}
+
+// keep remembers a stored batch's records until they are committed.
+func (m *metadataFollower) keep(batch []byte) error {
+	h, err := record.ParseHeader(batch)
+	if err != nil {
+		return err
+	}
+	return record.EachRecord(batch, metadataInflateMax, func(r record.Record) error {
+		p := pendingRecord{offset: event.Offset(h.BaseOffset) + event.Offset(r.OffsetDelta)}
+		if !h.Attributes.Control() {
+			p.value = append([]byte(nil), r.Value...)
+		}
+		m.pending = append(m.pending, p)
+		return nil
+	})
+}
+
+// followMetadata asks the active controller for more of the metadata log, always.
+func (b *Broker) followMetadata() {
+	m := &b.metadata
+	request := &controller.MetadataFetch{Replica: b.env.ID(), From: m.log.LogEndOffset(),
+		LastEpoch: m.log.LastEpoch(), WaitMax: metadataWaitMax, HighWatermark: m.highWatermark}
+	b.controller.call(replica.FetchAPI, request, time.Minute, func(body any, err error) {
+		answer, ok := body.(*controller.MetadataFetched)
+		if err != nil || !ok {
+			b.env.AfterQuiet("metadata-fetch-backoff", controllerBackoff, b.followMetadata)
+			return
+		}
+		b.takeMetadata(answer)
+		if !b.env.Dead() {
+			b.followMetadata()
+		}
+	})
+}
+
+func (b *Broker) takeMetadata(answer *controller.MetadataFetched) {
+	m := &b.metadata
+	m.leader = answer.Leader
+	if answer.Diverging != nil {
+		if err := b.truncateMetadata(answer.Diverging.EndOffset); err != nil {
+			b.failDisk("truncate", err)
+		}
+		return
+	}
+	for _, batch := range answer.Batches {
+		h, err := record.ParseHeader(batch.Bytes)
+		if err == nil {
+			err = m.log.AppendAsFollower(batch, h)
+		}
+		if err == nil {
+			err = m.keep(batch.Bytes)
+		}
+		if err != nil {
+			b.failDisk("append", fmt.Errorf("metadata log: %w", err))
+			return
+		}
+	}
+	if len(answer.Batches) > 0 {
+		if err := m.log.Flush(); err != nil {
+			b.failDisk("write", err)
+			return
+		}
+		b.runTickets(m.log)
+		for _, batch := range answer.Batches {
+			batch.Release()
+		}
+	}
+	m.highWatermark = max(m.highWatermark, min(answer.HighWatermark, m.log.LogEndOffset()))
+	b.applyMetadata()
+}
+
+// truncateMetadata forgets stored records that the quorum has replaced. They were never applied.
+func (b *Broker) truncateMetadata(end event.Offset) error {
+	m := &b.metadata
+	if end < m.applied {
+		panic(fmt.Sprintf("broker %d: metadata log to be cut to %d, applied to %d", b.env.ID(), end,
+			m.applied))
+	}
+	for len(m.pending) > 0 && m.pending[len(m.pending)-1].offset >= end {
+		m.pending = m.pending[:len(m.pending)-1]
+	}
+	return m.log.Truncate(end, event.RuleTruncateToEndOfEpoch)
+}
+
+// applyMetadata replays what is committed and acts on what changed. Within a metadata transaction
+// nothing is acted on.
+func (b *Broker) applyMetadata() {
+	m := &b.metadata
+	before := m.applied
+	n := 0
+	for n < len(m.pending) && m.pending[n].offset < m.highWatermark {
+		p := &m.pending[n]
+		n++
+		m.applied = p.offset + 1
+		if p.value == nil {
+			continue
+		}
+		if err := m.apply(p.value); err != nil {
+			panic(fmt.Sprintf("broker %d: metadata record at offset %d: %v", b.env.ID(), p.offset, err))
+		}
+	}
+	if m.applied == before {
+		return
+	}
+	left := copy(m.pending, m.pending[n:])
+	clear(m.pending[left:])
+	m.pending = m.pending[:left]
+	replayed := event.MetadataReplayed{Before: before, Offset: m.applied, Leader: m.leader}.
+		Emit(b.env.Events, event.RuleQuorumMajority)
+	if replayed != 0 {
+		b.env.Events.Cause = replayed
+	}
+	if !m.image.InTransaction() {
+		changes := metadata.Changes(m.acted, m.image)
+		m.acted = m.image
+		b.act(changes)
+	}
+	if b.session.fenced && int64(m.applied) > b.session.epoch && b.session.epoch >= 0 {
+		b.heartbeatNow()
+	}
+}
+
+func (m *metadataFollower) apply(value []byte) error {
+	r, err := metadata.Decode(value)
+	if err != nil {
+		return err
+	}
+	image, err := m.image.Apply(r)
+	if err != nil {
+		return err
+	}
+	m.image = image
+	return nil
+}

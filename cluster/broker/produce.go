@@ -1,0 +1,299 @@
+package broker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/event"
+	"highwater/cluster/partition"
+	"highwater/cluster/world"
+)
+
+// Produce, versions 3 to 13 (advertised from 0, because librdkafka takes that as the sign that
+// compression is understood). One batch a partition; acks 0, 1 and all; idempotent producers.
+// Skipped: transactional batches, until there is a transaction coordinator.
+
+// produceWait is a Produce with acks=all that waits for high watermarks.
+type produceWait struct {
+	pendingWait
+	b        *Broker
+	call     *world.Call
+	request  *kmsg.ProduceRequest
+	response *kmsg.ProduceResponse
+	parts    []*producePart
+	open     int
+	needs    event.WaitBegan
+	ended    bool
+}
+
+// producePart is one partition of a waiting Produce.
+type producePart struct {
+	wait       *produceWait
+	p          *partition.Partition
+	topic, row int
+	needs      event.Offset
+}
+
+func (b *Broker) produce(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.ProduceRequest)
+	response := kmsg.NewPtrProduceResponse()
+	response.Version = r.Version
+	response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
+	w := &produceWait{b: b, call: call, request: body, response: response}
+	w.waiter = w
+	next := 0
+	for i := range body.Topics {
+		next = b.produceTopic(w, r, i, next)
+	}
+	for i := range r.Batches {
+		r.Batches[i].Buffer.Release()
+	}
+	switch {
+	case body.Acks == 0:
+		w.answerUnacknowledged()
+	case w.open == 0:
+		w.answer("")
+	default:
+		w.needs.What, w.needs.For = "produce", call.From
+		b.waits.begin(&w.pendingWait, time.Duration(max(body.TimeoutMillis, 0))*time.Millisecond,
+			w.needs)
+	}
+}
+
+func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
+	topic := &w.request.Topics[i]
+	out := &w.response.Topics[i]
+	out.Topic, out.TopicID = topic.Topic, topic.TopicID
+	name := topic.Topic
+	if r.Version >= 13 {
+		name = ""
+		if known := b.metadata.image.TopicByID(topic.TopicID); known != nil {
+			name = known.Name
+		}
+	}
+	out.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(topic.Partitions))
+	for j := range topic.Partitions {
+		p := &out.Partitions[j]
+		*p = kmsg.NewProduceResponseTopicPartition()
+		p.Partition = topic.Partitions[j].Partition
+		p.BaseOffset, p.LogAppendTime, p.LogStartOffset = -1, -1, -1
+		b.producePartition(w, r, &r.Batches[next], name, i, j)
+		next++
+	}
+	return next
+}
+
+func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topic string, i, j int) {
+	out := &w.response.Topics[i].Partitions[j]
+	h := b.held(topic, out.Partition)
+	if code, message := b.refuseProduce(w.request, r, batch, topic, h, out.Partition); code != 0 {
+		out.ErrorCode = code
+		if message != "" {
+			out.ErrorMessage = &message
+		}
+		if batch.Err != nil && code == batch.Err.Code {
+			for _, e := range batch.Err.Records {
+				row := kmsg.NewProduceResponseTopicPartitionErrorRecord()
+				row.RelativeOffset, row.ErrorMessage = e.BatchIndex, &e.Message
+				out.ErrorRecords = append(out.ErrorRecords, row)
+			}
+		}
+		if code == kerr.NotLeaderForPartition.Code {
+			b.hintLeader(w.response, out, topic)
+		}
+		return
+	}
+	appended, err := h.Append(batch.Buffer, batch.Facts.Header, w.request.Acks == -1)
+	if err != nil {
+		b.produceFailed(out, h, err)
+		return
+	}
+	out.BaseOffset = int64(appended.BaseOffset)
+	out.LogAppendTime = appended.LogAppendTime
+	out.LogStartOffset = int64(h.Log.LogStartOffset())
+	if w.request.Acks != -1 {
+		return
+	}
+	needs := appended.LastOffset + 1
+	if h.HighWatermark() >= needs {
+		return
+	}
+	part := &producePart{wait: w, p: h.Partition, topic: i, row: j, needs: needs}
+	h.WaitForHighWatermark(needs, part)
+	if w.open == 0 {
+		w.needs = event.WaitBegan{Topic: topic, Partition: out.Partition, Needs: needs}
+	}
+	w.parts = append(w.parts, part)
+	w.open++
+}
+
+// refuseProduce checks what can be known before the append, in Kafka's order.
+func (b *Broker) refuseProduce(body *kmsg.ProduceRequest, r *Request, batch *Batch, topic string,
+	h *held, index int32) (code int16, message string) {
+	if r.Version >= 13 && topic == "" {
+		return kerr.UnknownTopicID.Code, ""
+	}
+	known := b.metadata.image.Partition(topic, index)
+	if known == nil {
+		return kerr.UnknownTopicOrPartition.Code, ""
+	}
+	if batch.Err != nil {
+		return batch.Err.Code, batch.Err.Message
+	}
+	switch body.Acks {
+	case -1, 0, 1:
+	default:
+		return kerr.InvalidRequiredAcks.Code, ""
+	}
+	if isInternal(topic) && r.ClientID != "__admin_client" {
+		return kerr.InvalidTopicException.Code, "the topic " + topic + " is the cluster's own"
+	}
+	if batch.Facts.Attributes.Transactional() {
+		return kerr.InvalidTxnState.Code, "this broker has no transaction coordinator yet"
+	}
+	if h == nil || !h.Leads() {
+		return kerr.NotLeaderForPartition.Code, ""
+	}
+	return b.refuseBatch(h, batch)
+}
+
+// refuseBatch checks a batch against its topic's configuration.
+func (b *Broker) refuseBatch(h *held, batch *Batch) (code int16, message string) {
+	cfg := h.Log.Config()
+	if cfg.CleanupPolicy&commitlog.CleanupCompact != 0 && batch.Facts.NullKey >= 0 {
+		return kerr.InvalidRecord.Code, "a compacted topic takes only records with a key"
+	}
+	if cfg.TimestampType == commitlog.CreateTime {
+		ahead := batch.Facts.MaxTimestamp - b.env.UnixMilli()
+		if limit := b.config.Settings.TimestampAfterMax; ahead > int64(limit/time.Millisecond) {
+			return kerr.InvalidTimestamp.Code,
+				"a record's timestamp lies further ahead than message.timestamp.after.max.ms"
+		}
+	}
+	return 0, ""
+}
+
+func (b *Broker) produceFailed(out *kmsg.ProduceResponseTopicPartition, h *held, err error) {
+	var refused *commitlog.AppendError
+	var producer *commitlog.ProducerError
+	switch {
+	case errors.As(err, &refused):
+		out.ErrorCode = refused.Code
+	case errors.As(err, &producer):
+		out.ErrorCode = producer.Code
+		b.emitRefused(h, producer)
+	default:
+		out.ErrorCode = kerr.KafkaStorageError.Code
+		b.failDisk("append", err)
+	}
+	message := err.Error()
+	out.ErrorMessage = &message
+}
+
+func (b *Broker) emitRefused(h *held, err *commitlog.ProducerError) {
+	rule := event.RuleSequenceGap
+	if err.Code == kerr.InvalidProducerEpoch.Code {
+		rule = event.RuleProducerEpochFencing
+	}
+	event.AppendRefused{Topic: h.key.Topic, Partition: h.key.Index, ErrorCode: int32(err.Code),
+		Detail: err.Error(), ProducerID: err.ProducerID, Expected: err.Expected, Got: err.Got}.
+		Emit(b.env.Events, rule)
+}
+
+// hintLeader names the leader beside the error, so that the client need not ask (KIP-951).
+func (b *Broker) hintLeader(response *kmsg.ProduceResponse,
+	out *kmsg.ProduceResponseTopicPartition, topic string) {
+	known := b.metadata.image.Partition(topic, out.Partition)
+	if response.Version < 10 || known == nil || known.Leader == event.NoNode {
+		return
+	}
+	out.CurrentLeader.LeaderID = int32(known.Leader)
+	out.CurrentLeader.LeaderEpoch = int32(known.LeaderEpoch)
+	for _, listed := range response.Brokers {
+		if listed.NodeID == int32(known.Leader) {
+			return
+		}
+	}
+	if broker := b.metadata.image.Broker(known.Leader); broker != nil {
+		if at, ok := broker.Endpoint(ListenerName); ok {
+			node := kmsg.NewProduceResponseBroker()
+			node.NodeID, node.Host, node.Port = int32(known.Leader), at.Host, int32(at.Port)
+			response.Brokers = append(response.Brokers, node)
+		}
+	}
+}
+
+// Passed, of partition.Waiter: the high watermark covers this partition's records, or never will
+// under this leader.
+func (part *producePart) Passed(_ *partition.Partition, code int16) {
+	w := part.wait
+	if w.ended {
+		return
+	}
+	if code != 0 {
+		w.response.Topics[part.topic].Partitions[part.row].ErrorCode = code
+	}
+	w.open--
+	if w.open == 0 {
+		outcome := "satisfied"
+		if code != 0 {
+			outcome = kerr.ErrorForCode(code).Error()
+		}
+		w.answer(outcome)
+	}
+}
+
+// expired, of waiter: the request's own timeout passed; the records stay.
+func (w *produceWait) expired() {
+	for _, part := range w.parts {
+		part.p.Forget(part)
+		out := &w.response.Topics[part.topic].Partitions[part.row]
+		if out.ErrorCode == 0 && part.p.HighWatermark() < part.needs {
+			out.ErrorCode = kerr.RequestTimedOut.Code
+		}
+	}
+	w.answer("timed-out")
+}
+
+func (w *produceWait) answer(outcome string) {
+	w.ended = true
+	w.b.waits.end(&w.pendingWait, outcome)
+	w.b.answer(w.call, w.response, w.facts())
+}
+
+func (w *produceWait) facts() answered {
+	var a answered
+	if len(w.response.Topics) > 0 && len(w.response.Topics[0].Partitions) > 0 {
+		t, p := &w.response.Topics[0], &w.response.Topics[0].Partitions[0]
+		a = answered{code: p.ErrorCode, topic: t.Topic, partition: p.Partition,
+			offset: event.Offset(p.BaseOffset)}
+	}
+	return a
+}
+
+// answerUnacknowledged says nothing, or closes the connection after an error so that the client
+// looks for the leader anew.
+func (w *produceWait) answerUnacknowledged() {
+	for i := range w.response.Topics {
+		for j := range w.response.Topics[i].Partitions {
+			if code := w.response.Topics[i].Partitions[j].ErrorCode; code != 0 {
+				w.b.answer(w.call, &Close{Reason: "produce with acks=0 failed: " +
+					kerr.ErrorForCode(code).Error()}, w.facts())
+				return
+			}
+		}
+	}
+	w.b.answer(w.call, &NoAnswer{}, w.facts())
+}
+
+func isInternal(topic string) bool {
+	switch topic {
+	case "__consumer_offsets", "__transaction_state", "__share_group_state", metadataTopic:
+		return true
+	}
+	return false
+}

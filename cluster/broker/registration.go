@@ -1,0 +1,160 @@
+package broker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/commitlog"
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+)
+
+var errNoController = errors.New("broker: no active controller answered")
+
+// ListenerName is the one listener that clients use.
+const ListenerName = "PLAINTEXT"
+
+// session is this incarnation's standing with the controllers.
+type session struct {
+	incarnation event.UUID
+	epoch       int64 // -1 until registered
+	fenced      bool
+	heartbeat   *world.Timer
+	inFlight    bool
+}
+
+// supportedFeatures are what this broker can be finalized to, as Kafka 4.4 registers them.
+var supportedFeatures = []kmsg.BrokerRegistrationRequestFeature{
+	{Name: "eligible.leader.replicas.version", MaxSupportedVersion: 1},
+	{Name: "group.version", MaxSupportedVersion: 1},
+	{Name: "kraft.version", MaxSupportedVersion: 1},
+	{Name: "metadata.version", MinSupportedVersion: 7, MaxSupportedVersion: 33},
+	{Name: "transaction.version", MaxSupportedVersion: 2},
+}
+
+// register tells the active controller that this incarnation is there. A controller that still
+// holds a session of the former one fences that first.
+func (b *Broker) register() {
+	b.session = session{incarnation: b.env.UUID(), epoch: -1, fenced: true}
+	b.sendRegistration()
+}
+
+func (b *Broker) sendRegistration() {
+	request := kmsg.NewPtrBrokerRegistrationRequest()
+	request.Version = 4
+	request.BrokerID = int32(b.env.ID())
+	request.ClusterID = b.config.ClusterID
+	request.IncarnationID = b.session.incarnation
+	request.Listeners = []kmsg.BrokerRegistrationRequestListener{{Name: ListenerName,
+		Host: b.config.Host, Port: uint16(b.config.Port)}}
+	request.Features = supportedFeatures
+	request.LogDirs = [][16]byte{b.checkpoints.directoryID}
+	request.PreviousBrokerEpoch = b.checkpoints.brokerEpoch
+	b.controller.call("BrokerRegistration", request, time.Minute, func(body any, err error) {
+		answer, _ := body.(*kmsg.BrokerRegistrationResponse)
+		if err != nil || answer.ErrorCode != 0 {
+			b.env.After("registration-retry", controllerBackoff, b.sendRegistration)
+			return
+		}
+		b.session.epoch = answer.BrokerEpoch
+		b.checkpoints.brokerEpoch = answer.BrokerEpoch
+		b.session.heartbeat = b.env.AfterQuiet("heartbeat", 0, b.sendHeartbeat)
+	})
+}
+
+// heartbeatNow sends a heartbeat ahead of its time, as a broker does that has caught up.
+func (b *Broker) heartbeatNow() {
+	if b.session.heartbeat != nil && !b.session.inFlight {
+		b.session.heartbeat.Reset(0)
+	}
+}
+
+func (b *Broker) sendHeartbeat() {
+	request := kmsg.NewPtrBrokerHeartbeatRequest()
+	request.Version = 1
+	request.BrokerID = int32(b.env.ID())
+	request.BrokerEpoch = b.session.epoch
+	request.CurrentMetadataOffset = int64(b.metadata.applied) - 1
+	request.WantShutdown = b.stopping
+	b.session.inFlight = true
+	b.controller.call("BrokerHeartbeat", request, controllerTimeout, func(body any, err error) {
+		b.session.inFlight = false
+		interval := b.config.Settings.HeartbeatInterval
+		answer, ok := body.(*kmsg.BrokerHeartbeatResponse)
+		switch {
+		case err != nil || !ok:
+			interval = controllerBackoff
+		case answer.ErrorCode == kerr.StaleBrokerEpoch.Code:
+			// Another incarnation, or a controller that forgot this one: register anew.
+			b.session.epoch = -1
+			b.sendRegistration()
+			return
+		case answer.ErrorCode == 0:
+			b.takeHeartbeat(answer)
+			if b.stopping {
+				interval = controllerBackoff
+			}
+		}
+		if !b.env.Dead() {
+			b.session.heartbeat.Reset(interval)
+		}
+	})
+}
+
+func (b *Broker) takeHeartbeat(answer *kmsg.BrokerHeartbeatResponse) {
+	b.session.fenced = answer.IsFenced
+	if b.stopping && answer.ShouldShutdown {
+		b.finishStop()
+	}
+}
+
+// Stop begins a controlled shutdown: the controllers move the leaderships away, the logs are
+// closed cleanly, and then stopped is called. The caller bounds how long it waits.
+func (b *Broker) Stop(stopped func()) {
+	if b.stopping {
+		return
+	}
+	b.stopping, b.stopped = true, stopped
+	if b.session.epoch < 0 {
+		b.finishStop()
+		return
+	}
+	b.heartbeatNow()
+}
+
+// CloseCleanly closes every log and leaves what the next start needs to skip recovery.
+func (b *Broker) CloseCleanly() error {
+	for _, f := range b.fetchers {
+		f.Stop()
+	}
+	var errs []error
+	highWatermarks := b.offsets(func(h *held) event.Offset { return h.HighWatermark() })
+	starts := b.offsets(func(h *held) event.Offset { return h.Log.LogStartOffset() })
+	for _, h := range b.ordered {
+		errs = append(errs, h.Log.Close(true))
+	}
+	errs = append(errs, b.metadata.log.Close(true),
+		commitlog.WriteOffsetCheckpoint(b.disk, highWatermarkFile, highWatermarks),
+		commitlog.WriteOffsetCheckpoint(b.disk, logStartFile, starts),
+		commitlog.WriteOffsetCheckpoint(b.disk, recoveryPointFile,
+			b.offsets(func(h *held) event.Offset { return h.Log.LogEndOffset() })))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return commitlog.WriteCleanShutdown(b.disk, b.session.epoch)
+}
+
+func (b *Broker) finishStop() {
+	if b.stopped == nil {
+		return
+	}
+	stopped := b.stopped
+	b.stopped = nil
+	if err := b.CloseCleanly(); err != nil {
+		b.log.Error("clean stop failed", "broker", b.env.ID(), "error", err)
+	}
+	stopped()
+}

@@ -1,0 +1,102 @@
+package broker
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Settings are the broker configurations that change what a broker does. The names in Kafka stand
+// beside them.
+type Settings struct {
+	SessionTimeout      time.Duration // broker.session.timeout.ms (the controllers use it)
+	HeartbeatInterval   time.Duration // broker.heartbeat.interval.ms
+	ReplicaLagMax       time.Duration // replica.lag.time.max.ms
+	FetchWaitMax        time.Duration // replica.fetch.wait.max.ms
+	FetchBackoff        time.Duration // replica.fetch.backoff.ms
+	CheckpointInterval  time.Duration // replica.high.watermark.checkpoint.interval.ms
+	FlushCheckpoint     time.Duration // log.flush.offset.checkpoint.interval.ms
+	RetentionCheck      time.Duration // log.retention.check.interval.ms
+	FileDeleteDelay     time.Duration // log.segment.delete.delay.ms
+	ProducerIDExpiry    time.Duration // producer.id.expiration.ms
+	AutoCreateTopics    bool          // auto.create.topics.enable
+	NumPartitions       int32         // num.partitions
+	DefaultReplication  int16         // default.replication.factor
+	FetchSessionSlots   int           // max.incremental.fetch.session.cache.slots
+	FetchBytesMax       int           // fetch.max.bytes
+	TimestampAfterMax   time.Duration // log.message.timestamp.after.max.ms
+	TruncateToHighWater bool          // highwater.truncate.to.high.watermark: the rule before 0.11
+}
+
+// DefaultSettings are Kafka's defaults, but for default.replication.factor: with three brokers at
+// hand a topic made by the way is worth three copies.
+func DefaultSettings() Settings {
+	return Settings{
+		SessionTimeout: 9 * time.Second, HeartbeatInterval: 2 * time.Second,
+		ReplicaLagMax: 30 * time.Second, FetchWaitMax: 500 * time.Millisecond,
+		FetchBackoff: time.Second, CheckpointInterval: 5 * time.Second,
+		FlushCheckpoint: time.Minute, RetentionCheck: 5 * time.Minute,
+		FileDeleteDelay: time.Minute, ProducerIDExpiry: 24 * time.Hour,
+		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 3,
+		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20, TimestampAfterMax: time.Hour,
+	}
+}
+
+// Apply sets configurations given as texts. Names that do not change anything here are left to
+// the caller; known reports whether the name did.
+func (s *Settings) Apply(name, value string) (known bool, err error) {
+	if d := s.duration(name); d != nil {
+		ms, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || ms < 0 {
+			return true, fmt.Errorf("broker: %s takes milliseconds, not %q", name, value)
+		}
+		*d = time.Duration(ms) * time.Millisecond
+		return true, nil
+	}
+	switch name {
+	case "auto.create.topics.enable":
+		s.AutoCreateTopics, err = strconv.ParseBool(value)
+	case "highwater.truncate.to.high.watermark":
+		s.TruncateToHighWater, err = strconv.ParseBool(value)
+	case "num.partitions":
+		var n int64
+		n, err = strconv.ParseInt(value, 10, 32)
+		s.NumPartitions = int32(n)
+	case "default.replication.factor":
+		var n int64
+		n, err = strconv.ParseInt(value, 10, 16)
+		s.DefaultReplication = int16(n)
+	default:
+		return false, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("broker: %s=%q: %w", name, value, err)
+	}
+	return true, nil
+}
+
+func (s *Settings) duration(name string) *time.Duration {
+	switch name {
+	case "broker.session.timeout.ms":
+		return &s.SessionTimeout
+	case "broker.heartbeat.interval.ms":
+		return &s.HeartbeatInterval
+	case "replica.lag.time.max.ms":
+		return &s.ReplicaLagMax
+	case "replica.fetch.wait.max.ms":
+		return &s.FetchWaitMax
+	case "replica.fetch.backoff.ms":
+		return &s.FetchBackoff
+	case "replica.high.watermark.checkpoint.interval.ms":
+		return &s.CheckpointInterval
+	case "log.flush.offset.checkpoint.interval.ms":
+		return &s.FlushCheckpoint
+	case "log.retention.check.interval.ms":
+		return &s.RetentionCheck
+	case "log.segment.delete.delay.ms":
+		return &s.FileDeleteDelay
+	case "producer.id.expiration.ms":
+		return &s.ProducerIDExpiry
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package broker
+
+import (
+	"container/heap"
+	"time"
+
+	"highwater/cluster/event"
+	"highwater/cluster/partition"
+	"highwater/cluster/world"
+)
+
+// waiter is a request that waits for something or for its time to pass.
+type waiter interface {
+	// expired answers the request because its time has passed.
+	expired()
+}
+
+// pendingWait is a waiter's place in the set.
+type pendingWait struct {
+	waiter waiter
+	id     int64
+	due    int64 // virtual ns
+	at     int   // in the heap, -1 outside
+	idle   bool
+	began  event.Seq
+}
+
+// waitSet holds all waiting requests of a broker by their deadlines, under one timer: a timer each
+// would fill the world's queue with entries of requests that were answered long ago.
+type waitSet struct {
+	b     *Broker
+	heap  waitHeap
+	timer *world.Timer
+}
+
+type waitHeap []*pendingWait
+
+func (h waitHeap) Len() int { return len(h) }
+func (h waitHeap) Less(i, j int) bool {
+	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].id < h[j].id
+}
+func (h waitHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *waitHeap) Push(x any) {
+	w := x.(*pendingWait)
+	w.at = len(*h)
+	*h = append(*h, w)
+}
+func (h *waitHeap) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	w.at = -1
+	return w
+}
+
+func (s *waitSet) init(b *Broker) { s.b = b }
+
+// begin adds a waiter and says so.
+func (s *waitSet) begin(w *pendingWait, limit time.Duration, what event.WaitBegan) {
+	env := s.b.env
+	w.id = env.NextID()
+	w.due = env.VirtualNow() + int64(limit)
+	w.idle = what.Idle
+	what.Wait, what.Due = w.id, w.due
+	w.began = what.Emit(env.Events, event.RuleNone)
+	heap.Push(&s.heap, w)
+	s.arm()
+}
+
+// end takes a waiter out, if it is still in, and says how its wait ended.
+func (s *waitSet) end(w *pendingWait, outcome string) {
+	if w.id == 0 {
+		return
+	}
+	if w.at >= 0 && w.at < len(s.heap) && s.heap[w.at] == w {
+		heap.Remove(&s.heap, w.at)
+	}
+	event.WaitEnded{Wait: w.id, Outcome: outcome, Idle: w.idle}.
+		Emit(s.b.env.Events, event.RuleNone)
+	w.id = 0
+}
+
+func (s *waitSet) arm() {
+	if len(s.heap) == 0 || s.timer.Armed() && s.timer.Due() <= s.heap[0].due {
+		return
+	}
+	in := time.Duration(s.heap[0].due - s.b.env.VirtualNow())
+	if s.timer == nil {
+		s.timer = s.b.env.AfterQuiet("waits", in, s.expire)
+		return
+	}
+	s.timer.Reset(in)
+}
+
+func (s *waitSet) expire() {
+	now := s.b.env.VirtualNow()
+	for len(s.heap) > 0 && s.heap[0].due <= now {
+		w := s.heap[0].waiter
+		s.b.env.Events.Cause = s.heap[0].began
+		w.expired()
+	}
+	s.arm()
+}
+
+// wakeList collects whose waiting fetches to look at again at the turn's end, so that one answer
+// carries all that the turn brought.
+type wakeList struct {
+	followers []*followerSession
+	fetches   []*fetchWait
+	armed     bool
+}
+
+func (b *Broker) armWake() {
+	if !b.wake.armed {
+		b.wake.armed = true
+		b.env.AtTurnEnd(b.wakeUp)
+	}
+}
+
+func (b *Broker) wakeUp() {
+	followers, fetches := b.wake.followers, b.wake.fetches
+	b.wake = wakeList{}
+	for _, s := range followers {
+		s.woken = false
+		b.answerFollower(s, false)
+	}
+	for _, f := range fetches {
+		f.woken = false
+		f.tryAnswer()
+	}
+}
+
+// LogEndMoved, of partition.Host, wakes the followers that wait for this partition.
+func (b *Broker) LogEndMoved(p *partition.Partition) {
+	for _, id := range p.Replicas() {
+		s := b.followers[id]
+		if s == nil {
+			continue
+		}
+		s.grew(p)
+		if s.call != nil && !s.woken {
+			s.woken = true
+			b.wake.followers = append(b.wake.followers, s)
+			b.armWake()
+		}
+	}
+}
+
+// HighWatermarkMoved, of partition.Host, wakes the clients that wait for this partition, and has
+// followers told with their next answer.
+func (b *Broker) HighWatermarkMoved(p *partition.Partition) {
+	if p.Leads() {
+		for _, id := range p.Replicas() {
+			if s := b.followers[id]; s != nil {
+				s.rose(p)
+			}
+		}
+	}
+	h := b.held(p.Topic, p.Index)
+	if h == nil {
+		return
+	}
+	for _, f := range h.fetches {
+		if !f.woken {
+			f.woken = true
+			b.wake.fetches = append(b.wake.fetches, f)
+			b.armWake()
+		}
+	}
+}
