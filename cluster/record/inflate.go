@@ -28,7 +28,9 @@ const (
 	xerialBlockBytes  = 32 << 10 // of uncompressed data in one block
 	xerialVersion     = 1
 	inflateStartBytes = 4 << 10
-	zstdWindowMax     = 1 << 27 // level 22 of the C library; windows are not allocated, only allowed
+	// zstdWindowBytesMax is what RFC 8878 asks every decoder to support, and what levels up to 19
+	// use. Kafka's own default, level 3, declares 2 MiB however small the batch.
+	zstdWindowBytesMax = 8 << 20
 )
 
 // Inflater decompresses one batch after another and keeps its memory between them. What it
@@ -106,25 +108,28 @@ func (f *Inflater) drain(r io.Reader, codec Codec) ([]byte, error) {
 	}
 }
 
+// inflateZstd reads the frame as a stream, because only so the output can be bounded while it
+// grows; the price is a buffer of the window that the frame declares, which is why that has a
+// bound too. A frame that names its size declares the size as its window.
 func (f *Inflater) inflateZstd(compressed []byte) ([]byte, error) {
+	f.source.Reset(compressed)
 	if f.zstd == nil {
 		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindowMax),
-			zstd.WithDecoderMaxMemory(uint64(max(f.bytesMax, 1))))
+			zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(uint64(max(f.bytesMax, zstdWindowBytesMax))))
 		if err != nil {
 			return nil, fmt.Errorf("record: inflate zstd: %w", err)
 		}
 		f.zstd = decoder
 	}
-	out, err := f.zstd.DecodeAll(compressed, f.out[:0])
-	switch {
-	case errors.Is(err, zstd.ErrDecoderSizeExceeded), err == nil && len(out) > f.bytesMax:
-		return nil, ErrTooLarge
-	case err != nil:
+	if err := f.zstd.Reset(&f.source); err != nil {
 		return nil, fmt.Errorf("record: inflate zstd: %w", err)
 	}
-	f.out = out
-	return out, nil
+	out, err := f.drain(f.zstd, Zstd)
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return nil, fmt.Errorf("%w: zstd declares a larger window", ErrTooLarge)
+	}
+	return out, err
 }
 
 func (f *Inflater) inflateSnappy(compressed []byte) ([]byte, error) {
