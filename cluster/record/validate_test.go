@@ -39,6 +39,7 @@ func TestCodesAreThoseThatKafkaAnswers(t *testing.T) {
 		{"negative length", length(1 << 31), 2},
 		{"length 13", length(13), 2},
 		{"length 48 of 48", length(48)[:60], 2},
+		{"length 48, cut", length(48)[:59], 87},
 		{"base offset 5", changed(good, func(b []byte) { b[7] = 5 }), 87},
 		{"count -1", changed(good, func(b []byte) { binary.BigEndian.PutUint32(b[57:], 1<<32-1) }), 87},
 		{"count 0, delta -1", changed(good, func(b []byte) {
