@@ -1,0 +1,367 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"highwater/cluster/broker"
+	"highwater/cluster/client"
+	"highwater/cluster/commitlog"
+	"highwater/cluster/controller"
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+	"highwater/cluster/wire"
+	"highwater/cluster/world"
+)
+
+// ClientID is the node id of the built-in client.
+const ClientID event.NodeID = 1001
+
+// Config says what kind of cluster to build. The zero value is three brokers and three controllers
+// in memory and in virtual time.
+type Config struct {
+	Seed      uint64
+	ClusterID string    // made from the seed, or read from the data directory, when empty
+	Origin    time.Time // what virtual time 0 is; a constant when zero
+	Live      bool      // meets the wall clock; Run drives it
+	Latency   time.Duration
+	Brokers   []event.NodeID
+	// Controllers are the voters of the quorum.
+	Controllers []event.NodeID
+	// DataDir holds one directory a node; empty keeps everything in memory.
+	DataDir string
+	// Kafka are the addresses that brokers listen on, one each; without them nobody outside can
+	// connect.
+	Kafka  []string
+	Events world.Sink
+	Log    *slog.Logger
+	// Settings are Kafka's broker configurations that differ from the defaults.
+	Settings map[string]string
+	// PanicThrough lets a broken invariant end the process, as tests want.
+	PanicThrough     bool
+	InputLogBytesMax int
+}
+
+// seededOrigin is the wall clock of worlds that are to be the same every time.
+var seededOrigin = time.UnixMilli(1790481955152).UTC()
+
+// Cluster is a running cluster. Its methods belong to the loop, but for those of its running.
+type Cluster struct {
+	config    Config
+	settings  broker.Settings
+	static    map[string]string
+	world     *world.World
+	quorum    *controller.Quorum
+	edge      *wire.Edge
+	disks     map[event.NodeID]*disk.Disk
+	addresses map[event.NodeID]string
+	inputs    *world.InputLog
+	finished  chan struct{}
+	cancel    context.CancelFunc
+}
+
+// New prepares the nodes and opens their disks; nothing runs before Start.
+func New(config Config) (*Cluster, error) {
+	config.fill()
+	c := &Cluster{config: config, settings: broker.DefaultSettings(),
+		static: map[string]string{}, disks: map[event.NodeID]*disk.Disk{},
+		addresses: map[event.NodeID]string{}}
+	if err := c.applySettings(); err != nil {
+		return nil, err
+	}
+	if err := c.openDisks(); err != nil {
+		return nil, errors.Join(err, c.closeDisks())
+	}
+	if config.InputLogBytesMax > 0 {
+		c.inputs = world.NewInputLog(config.InputLogBytesMax)
+	}
+	c.world = world.New(world.Config{Seed: config.Seed, Origin: config.Origin,
+		Events: config.Events, Live: config.Live, Latency: config.Latency,
+		PanicThrough: config.PanicThrough, TurnEnded: c.turnEnded, NodeFailed: c.nodeFailed,
+		Recorder: c.inputs})
+	if len(config.Kafka) > 0 {
+		c.edge = wire.New(wire.Config{World: c.world, Served: broker.Served(), Log: config.Log})
+	}
+	c.quorum = controller.NewQuorum(c.world, config.Controllers)
+	c.addNodes()
+	return c, nil
+}
+
+func (config *Config) fill() {
+	if len(config.Brokers) == 0 {
+		config.Brokers = []event.NodeID{1, 2, 3}
+	}
+	if len(config.Controllers) == 0 {
+		config.Controllers = []event.NodeID{101, 102, 103}
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if config.Origin.IsZero() {
+		config.Origin = seededOrigin
+	}
+}
+
+func (c *Cluster) applySettings() error {
+	names := make([]string, 0, len(c.config.Settings))
+	for name := range c.config.Settings {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		value := c.config.Settings[name]
+		known, err := c.settings.Apply(name, value)
+		if err != nil {
+			return err
+		}
+		if !known {
+			if err := broker.ValidateSetting(name, value); err != nil {
+				c.config.Log.Warn("setting has no effect", "name", name, "error", err)
+			}
+		}
+		c.static[name] = value
+	}
+	return nil
+}
+
+// nodes lists brokers and controllers.
+func (c *Cluster) nodes() []event.NodeID {
+	return slices.Concat(c.config.Brokers, c.config.Controllers)
+}
+
+// directory is a node's own below the data directory.
+func (c *Cluster) directory(id event.NodeID) string {
+	role := "broker-"
+	if slices.Contains(c.config.Controllers, id) {
+		role = "controller-"
+	}
+	return filepath.Join(c.config.DataDir, role+strconv.Itoa(int(id)))
+}
+
+// openDisks opens every node's disk. A directory in use, or of another cluster, is left untouched.
+func (c *Cluster) openDisks() error {
+	for _, id := range c.nodes() {
+		d, err := c.openDisk(id)
+		if err != nil {
+			return err
+		}
+		c.disks[id] = d
+	}
+	return c.findClusterID()
+}
+
+func (c *Cluster) openDisk(id event.NodeID) (*disk.Disk, error) {
+	options := disk.Options{}
+	if c.config.Live {
+		options.After = time.After
+	}
+	if c.config.DataDir == "" {
+		return disk.NewMemory(options), nil
+	}
+	dir := c.directory(id)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cluster: data directory: %w", err)
+	}
+	d, err := disk.NewReal(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Lock(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: %s is in use: %w", dir, err), d.Close())
+	}
+	return d, nil
+}
+
+// findClusterID takes the id from the directories, which must agree.
+func (c *Cluster) findClusterID() error {
+	given := c.config.ClusterID
+	for _, id := range c.nodes() {
+		meta, err := commitlog.ReadMetaProperties(c.disks[id])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cluster: %s: %w", c.disks[id].Path(), err)
+		}
+		if meta.NodeID != id || given != "" && meta.ClusterID != given {
+			return fmt.Errorf("cluster: %s belongs to node %d of cluster %s; "+
+				"give another data directory", c.disks[id].Path(), meta.NodeID, meta.ClusterID)
+		}
+		given = meta.ClusterID
+	}
+	if given == "" {
+		dice := rand.New(rand.NewPCG(c.config.Seed, 0xc1d))
+		given = world.RandomUUID(dice).String()
+	}
+	c.config.ClusterID = given
+	return nil
+}
+
+func (c *Cluster) closeDisks() error {
+	var errs []error
+	for _, id := range c.nodes() {
+		if d := c.disks[id]; d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cluster) addNodes() {
+	for _, id := range c.config.Controllers {
+		c.world.Add(world.Spec{ID: id, Role: "controller",
+			Start: func(env *world.Env) (world.Node, error) {
+				return controller.New(env, c.quorum, controller.Config{ClusterID: c.config.ClusterID,
+					Disk: c.disks[id], SessionTimeout: c.settings.SessionTimeout,
+					NumPartitions:      c.settings.NumPartitions,
+					DefaultReplication: c.settings.DefaultReplication,
+					Static:             c.static, Log: c.config.Log})
+			}})
+	}
+	for _, id := range c.config.Brokers {
+		c.world.Add(world.Spec{ID: id, Role: "broker",
+			Start: func(env *world.Env) (world.Node, error) {
+				host, port := c.advertised(id)
+				return broker.New(env, broker.Config{ClusterID: c.config.ClusterID,
+					Disk: c.disks[id], Controllers: c.config.Controllers, Host: host, Port: port,
+					Settings: c.settings, Static: c.static, Log: c.config.Log})
+			}})
+	}
+	c.world.Add(world.Spec{ID: ClientID, Role: "client",
+		Start: func(env *world.Env) (world.Node, error) {
+			return client.New(env, c.config.Brokers), nil
+		}})
+}
+
+func (c *Cluster) advertised(id event.NodeID) (string, int32) {
+	host, text, err := net.SplitHostPort(c.addresses[id])
+	if err != nil {
+		return "127.0.0.1", 9091 + int32(id) // nobody outside listens; a name for the metadata log
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		panic(fmt.Sprintf("cluster: broker %d listens on %q", id, c.addresses[id]))
+	}
+	return host, int32(port)
+}
+
+// Start opens the listeners and starts every node.
+func (c *Cluster) Start() error {
+	event.WorldStarted{Seed: int64(c.config.Seed), Origin: c.config.Origin.UnixMilli(),
+		ClusterID: c.config.ClusterID, Brokers: c.config.Brokers,
+		Controllers: c.config.Controllers, Version: Version}.Emit(c.world.Events(), event.RuleNone)
+	for i, id := range c.config.Brokers {
+		if i < len(c.config.Kafka) {
+			address, err := c.edge.Listen(id, c.config.Kafka[i])
+			if err != nil {
+				return err
+			}
+			c.addresses[id] = address
+			host, port := c.advertised(id)
+			c.world.SetPort(id, host, port)
+		}
+	}
+	for _, id := range slices.Concat(c.config.Controllers, c.config.Brokers, []event.NodeID{ClientID}) {
+		if err := c.world.StartNode(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Version is what traces and pages say of the software.
+const Version = "0.1"
+
+// World is the cluster's world.
+func (c *Cluster) World() *world.World { return c.world }
+
+// Brokers lists the brokers' ids.
+func (c *Cluster) Brokers() []event.NodeID { return c.config.Brokers }
+
+// Controllers lists the controllers' ids.
+func (c *Cluster) Controllers() []event.NodeID { return c.config.Controllers }
+
+// ID is the cluster's id.
+func (c *Cluster) ID() string { return c.config.ClusterID }
+
+// DataDir is where the nodes' directories are, "" in memory.
+func (c *Cluster) DataDir() string { return c.config.DataDir }
+
+// Addresses are the brokers' listeners.
+func (c *Cluster) Addresses() map[event.NodeID]string { return c.addresses }
+
+// Disk is a node's disk.
+func (c *Cluster) Disk(id event.NodeID) *disk.Disk { return c.disks[id] }
+
+// Inputs is what came in from outside, nil when it is not kept.
+func (c *Cluster) Inputs() *world.InputLog { return c.inputs }
+
+// Client is the built-in client.
+func (c *Cluster) Client() *client.Client {
+	n, _ := c.world.Node(ClientID).(*client.Client)
+	return n
+}
+
+func (c *Cluster) turnEnded() {
+	if c.edge != nil {
+		c.edge.TurnEnded()
+	}
+}
+
+// Run drives a live cluster until Close.
+func (c *Cluster) Run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.finished = make(chan struct{})
+	go func() {
+		defer close(c.finished)
+		c.world.Run(ctx)
+	}()
+}
+
+// Close stops a cluster cleanly: brokers close their logs, then controllers, then the disks. Any
+// goroutine but the loop's may call it, once.
+func (c *Cluster) Close() error {
+	var errs []error
+	stop := func() { errs = append(errs, c.shut()) }
+	if c.cancel != nil {
+		if err := c.world.Do("", stop); err != nil {
+			errs = append(errs, err)
+		}
+		c.cancel()
+		<-c.finished
+	} else {
+		stop()
+	}
+	if c.edge != nil {
+		errs = append(errs, c.edge.Close())
+	}
+	return errors.Join(append(errs, c.closeDisks())...)
+}
+
+func (c *Cluster) shut() error {
+	var errs []error
+	for _, id := range c.config.Brokers {
+		if c.edge != nil {
+			c.edge.CloseNode(id, "the cluster stops")
+		}
+		if b := c.broker(id); b != nil {
+			errs = append(errs, b.CloseCleanly())
+		}
+		c.end(id, world.Stopping{How: "stop"})
+	}
+	for _, id := range c.config.Controllers {
+		c.end(id, world.Stopping{How: "stop"})
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+)
+
+func (c *Cluster) named(id event.NodeID) string {
+	if slices.Contains(c.config.Controllers, id) {
+		return fmt.Sprintf("controller %d", id)
+	}
+	return fmt.Sprintf("broker %d", id)
+}
+
+func (c *Cluster) known(id event.NodeID) error {
+	if slices.Contains(c.nodes(), id) {
+		return nil
+	}
+	return fmt.Errorf("there is no node %d; there are %v", id, c.nodes())
+}
+
+func (c *Cluster) up(id event.NodeID) error {
+	if err := c.known(id); err != nil {
+		return err
+	}
+	if !c.world.Alive(id) {
+		return fmt.Errorf("%s is down already", c.named(id))
+	}
+	return nil
+}
+
+// end takes an incarnation away: its Raft first, which panics when its store goes before it.
+func (c *Cluster) end(id event.NodeID, s world.Stopping) {
+	c.quorum.NodeDown(id)
+	c.world.StopNode(id, s)
+	if c.edge != nil {
+		c.edge.CloseNode(id, s.How)
+	}
+	c.disks[id].Kill()
+}
+
+// nodeFailed is called when a node took itself down.
+func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
+	c.config.Log.Error("a node went down", "node", id, "reason", reason)
+	if c.disks[id] == nil {
+		return
+	}
+	c.quorum.NodeDown(id)
+	if c.edge != nil {
+		c.edge.CloseNode(id, reason)
+	}
+	c.disks[id].Kill()
+}
+
+// Kill ends a node at once, as SIGKILL does: its memory is gone, its files stay as the kernel has
+// them.
+func (c *Cluster) Kill(id event.NodeID) error {
+	if err := c.up(id); err != nil {
+		return err
+	}
+	c.end(id, world.Stopping{How: "kill"})
+	return nil
+}
+
+// PowerCut ends a node and takes what its disk had not synced, but for a seeded part of it.
+func (c *Cluster) PowerCut(id event.NodeID) error {
+	if err := c.up(id); err != nil {
+		return err
+	}
+	dirty := c.disks[id].Dirty()
+	c.quorum.NodeDown(id)
+	c.world.StopNode(id, world.Stopping{How: "power-cut", LostBytes: dirty})
+	if c.edge != nil {
+		c.edge.CloseNode(id, "power cut")
+	}
+	if err := c.disks[id].PowerCut(c.world.Dice()); err != nil {
+		return fmt.Errorf("%s: power cut: %w", c.named(id), err)
+	}
+	return nil
+}
+
+// Stop begins a controlled shutdown of a broker, which ends when its leaderships have moved; a
+// controller stops at once.
+func (c *Cluster) Stop(id event.NodeID) error {
+	if err := c.up(id); err != nil {
+		return err
+	}
+	if b := c.broker(id); b != nil {
+		b.Stop(func() { c.end(id, world.Stopping{How: "stop", Rule: event.RuleControlledShutdown}) })
+		return nil
+	}
+	c.end(id, world.Stopping{How: "stop"})
+	return nil
+}
+
+// Restart starts a node that is down.
+func (c *Cluster) Restart(id event.NodeID) error {
+	if err := c.known(id); err != nil {
+		return err
+	}
+	if c.world.Alive(id) {
+		return fmt.Errorf("%s is running; kill or stop it first", c.named(id))
+	}
+	if address, listens := c.addresses[id]; listens && c.edge != nil {
+		if _, err := c.edge.Listen(id, address); err != nil {
+			return err
+		}
+	}
+	return c.world.StartNode(id)
+}
+
+// Pause makes a node stand still; Resume lets it go on.
+func (c *Cluster) Pause(id event.NodeID) error {
+	if err := c.up(id); err != nil {
+		return err
+	}
+	if c.world.Paused(id) {
+		return fmt.Errorf("%s is paused already", c.named(id))
+	}
+	c.world.Pause(id)
+	return nil
+}
+
+// Resume ends a pause.
+func (c *Cluster) Resume(id event.NodeID) error {
+	if err := c.up(id); err != nil {
+		return err
+	}
+	if !c.world.Paused(id) {
+		return fmt.Errorf("%s is not paused", c.named(id))
+	}
+	c.world.Resume(id)
+	return nil
+}
+
+func (c *Cluster) eachWay(a, b event.NodeID, both bool, f func(from, to event.NodeID)) error {
+	for _, id := range []event.NodeID{a, b} {
+		if id != ClientID {
+			if err := c.known(id); err != nil {
+				return err
+			}
+		}
+	}
+	if a == b {
+		return fmt.Errorf("a link has two ends; %d-%d has one", a, b)
+	}
+	f(a, b)
+	if both {
+		f(b, a)
+	}
+	return nil
+}
+
+// Cut cuts a link in one direction or both.
+func (c *Cluster) Cut(a, b event.NodeID, bothWays bool) error {
+	return c.eachWay(a, b, bothWays, c.world.Cut)
+}
+
+// Heal heals a link in one direction or both.
+func (c *Cluster) Heal(a, b event.NodeID, bothWays bool) error {
+	return c.eachWay(a, b, bothWays, c.heal)
+}
+
+func (c *Cluster) heal(from, to event.NodeID) {
+	c.world.Heal(from, to)
+	c.quorum.LinksChanged()
+}
+
+// HealAll heals every cut link.
+func (c *Cluster) HealAll() error {
+	for _, link := range c.world.CutLinks() {
+		c.heal(link[0], link[1])
+	}
+	return nil
+}
+
+// Delay sets a link's latency.
+func (c *Cluster) Delay(a, b event.NodeID, bothWays bool, d time.Duration) error {
+	return c.eachWay(a, b, bothWays, func(from, to event.NodeID) { c.world.Delay(from, to, d) })
+}
+
+// DiskFault makes a node's disk misbehave.
+func (c *Cluster) DiskFault(id event.NodeID, fault disk.Fault) error {
+	if err := c.known(id); err != nil {
+		return err
+	}
+	c.disks[id].SetFault(fault)
+	event.DiskFaultSet{Fault: fault.Kind.String(), Delay: int64(fault.Delay)}.
+		Emit(c.world.NodeEvents(id), event.RuleNone)
+	return nil
+}
+
+// Clock puts a node's wall clock off and changes the rate of its steady clock.
+func (c *Cluster) Clock(id event.NodeID, offset time.Duration, ratePermille int32) error {
+	if err := c.known(id); err != nil {
+		return err
+	}
+	if ratePermille < 1 || ratePermille > 100_000 {
+		return fmt.Errorf("a clock's rate lies between 0.001 and 100, not %g",
+			float64(ratePermille)/1000)
+	}
+	c.world.SetClock(id, offset, ratePermille)
+	return nil
+}

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"slices"
+
+	"highwater/cluster/broker"
+	"highwater/cluster/controller"
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/partition"
+)
+
+func (c *Cluster) broker(id event.NodeID) *broker.Broker {
+	b, _ := c.world.Node(id).(*broker.Broker)
+	return b
+}
+
+// Broker returns a running broker, nil when it is down.
+func (c *Cluster) Broker(id event.NodeID) *broker.Broker { return c.broker(id) }
+
+// Image is the newest metadata that any running broker has replayed.
+func (c *Cluster) Image() *metadata.Image {
+	var newest *broker.Broker
+	for _, id := range c.config.Brokers {
+		if b := c.broker(id); b != nil && (newest == nil || b.Applied() > newest.Applied()) {
+			newest = b
+		}
+	}
+	if newest == nil {
+		return metadata.NewImage(c.config.ClusterID)
+	}
+	return newest.Image()
+}
+
+func (c *Cluster) partition(topic string, p int32) (*metadata.Partition, bool) {
+	found := c.Image().Partition(topic, p)
+	return found, found != nil
+}
+
+// Isr is the in-sync set by the metadata log.
+func (c *Cluster) Isr(topic string, p int32) ([]event.NodeID, bool) {
+	m, ok := c.partition(topic, p)
+	if !ok {
+		return nil, false
+	}
+	isr := slices.Clone(m.Isr)
+	slices.Sort(isr)
+	return isr, true
+}
+
+// Elr is the set of eligible leader replicas.
+func (c *Cluster) Elr(topic string, p int32) ([]event.NodeID, bool) {
+	m, ok := c.partition(topic, p)
+	if !ok {
+		return nil, false
+	}
+	elr := slices.Clone(m.Elr)
+	slices.Sort(elr)
+	return elr, true
+}
+
+// Leader is a partition's leader, -1 when it has none.
+func (c *Cluster) Leader(topic string, p int32) (event.NodeID, bool) {
+	m, ok := c.partition(topic, p)
+	if !ok {
+		return event.NoNode, false
+	}
+	return m.Leader, true
+}
+
+// LeaderEpoch is a partition's leader epoch.
+func (c *Cluster) LeaderEpoch(topic string, p int32) (event.Epoch, bool) {
+	m, ok := c.partition(topic, p)
+	if !ok {
+		return -1, false
+	}
+	return m.LeaderEpoch, true
+}
+
+func (c *Cluster) replica(node event.NodeID, topic string, p int32) *partition.Partition {
+	b := c.broker(node)
+	if b == nil {
+		return nil
+	}
+	return b.Partition(topic, p)
+}
+
+// HighWatermarkOn is what one replica believes to be committed.
+func (c *Cluster) HighWatermarkOn(node event.NodeID, topic string, p int32) (event.Offset, bool) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return 0, false
+	}
+	return r.HighWatermark(), true
+}
+
+// LogEndOffset is where one replica's log ends.
+func (c *Cluster) LogEndOffset(node event.NodeID, topic string, p int32) (event.Offset, bool) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return 0, false
+	}
+	return r.Log.LogEndOffset(), true
+}
+
+// HighWatermark is the leader's.
+func (c *Cluster) HighWatermark(topic string, p int32) (event.Offset, bool) {
+	leader, ok := c.Leader(topic, p)
+	if !ok {
+		return 0, false
+	}
+	return c.HighWatermarkOn(leader, topic, p)
+}
+
+// LogEndOffsetOfLeader is where the leader's log ends.
+func (c *Cluster) LogEndOffsetOfLeader(topic string, p int32) (event.Offset, bool) {
+	leader, ok := c.Leader(topic, p)
+	if !ok {
+		return 0, false
+	}
+	return c.LogEndOffset(leader, topic, p)
+}
+
+// Controller is the active controller.
+func (c *Cluster) Controller() (event.NodeID, bool) {
+	for _, id := range c.config.Controllers {
+		if n, ok := c.world.Node(id).(*controller.Controller); ok && n.Active() {
+			return id, true
+		}
+	}
+	return event.NoNode, false
+}
+
+// Alive says whether a node runs, paused or not.
+func (c *Cluster) Alive(id event.NodeID) bool { return c.world.Alive(id) }
+
+// Fenced says whether the cluster counts a broker as absent.
+func (c *Cluster) Fenced(id event.NodeID) bool {
+	b := c.Image().Broker(id)
+	return b == nil || b.Fenced
+}
+
+// Topics lists the topics by name.
+func (c *Cluster) Topics() []string {
+	var names []string
+	for _, t := range c.Image().Topics() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// PartitionCount is how many partitions a topic has, 0 when it does not exist.
+func (c *Cluster) PartitionCount(topic string) int {
+	if t := c.Image().TopicByName(topic); t != nil {
+		return len(t.Partitions)
+	}
+	return 0
+}
+
+// Ready says why the cluster does not serve yet; an empty list means that it does.
+func (c *Cluster) Ready() []string {
+	var reasons []string
+	if _, ok := c.Controller(); !ok {
+		reasons = append(reasons, "no controller is active")
+	}
+	image := c.Image()
+	for _, id := range c.config.Brokers {
+		switch b := image.Broker(id); {
+		case !c.Alive(id):
+			reasons = append(reasons, c.named(id)+" is down")
+		case b == nil:
+			reasons = append(reasons, c.named(id)+" is not registered")
+		case b.Fenced:
+			reasons = append(reasons, c.named(id)+" is fenced")
+		}
+	}
+	return reasons
+}

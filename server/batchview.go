@@ -1,0 +1,100 @@
+package server
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"highwater/cluster/record"
+)
+
+// batchView is one batch for the inspector: its bytes, the header's named fields, its records.
+type batchView struct {
+	Bytes   string       `json:"bytes"`
+	Fields  []fieldView  `json:"fields"`
+	Records []recordView `json:"records"`
+	Note    string       `json:"note,omitempty"`
+	CRCOk   bool         `json:"crcHolds"`
+}
+
+type fieldView struct {
+	Name   string `json:"name"`
+	Offset int    `json:"offset"`
+	Size   int    `json:"size"`
+	Value  string `json:"value"`
+}
+
+type recordView struct {
+	Offset    string `json:"offset"`
+	Timestamp string `json:"timestamp"`
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Headers   int    `json:"headers"`
+}
+
+const (
+	viewedRecordsMax = 200
+	viewedTextMax    = 500
+	viewedInflateMax = 16 << 20
+)
+
+func viewBatch(raw []byte) (batchView, error) {
+	h, err := record.ParseHeader(raw)
+	if err != nil {
+		return batchView{}, err
+	}
+	view := batchView{CRCOk: record.ChecksumHolds(raw)}
+	for _, f := range record.HeaderFields() {
+		view.Fields = append(view.Fields, fieldView{f.Name, f.Offset, f.Size,
+			fieldValue(f, raw[f.Offset:f.Offset+f.Size])})
+	}
+	more := 0
+	err = record.EachRecord(raw, viewedInflateMax, func(r record.Record) error {
+		if len(view.Records) == viewedRecordsMax {
+			more++
+			return nil
+		}
+		view.Records = append(view.Records, recordView{
+			Offset:    strconv.FormatInt(h.BaseOffset+int64(r.OffsetDelta), 10),
+			Timestamp: strconv.FormatInt(h.BaseTimestamp+r.TimestampDelta, 10),
+			Key:       viewText(r.Key), Value: viewText(r.Value), Headers: len(r.Headers)})
+		return nil
+	})
+	switch {
+	case err != nil:
+		view.Note = err.Error()
+	case more > 0:
+		view.Note = fmt.Sprintf("%d more records are not shown", more)
+	}
+	return view, nil
+}
+
+func fieldValue(f record.Field, b []byte) string {
+	switch {
+	case f.Name == "CRC":
+		return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b)), 10)
+	case f.Size == 8:
+		return strconv.FormatInt(int64(binary.BigEndian.Uint64(b)), 10)
+	case f.Size == 4:
+		return strconv.FormatInt(int64(int32(binary.BigEndian.Uint32(b))), 10)
+	case f.Size == 2:
+		return strconv.FormatInt(int64(int16(binary.BigEndian.Uint16(b))), 10)
+	}
+	return strconv.Itoa(int(int8(b[0])))
+}
+
+func viewText(b []byte) string {
+	switch {
+	case b == nil:
+		return "null"
+	case !utf8.Valid(b):
+		if len(b) > viewedTextMax/2 {
+			return fmt.Sprintf("%x…", b[:viewedTextMax/2])
+		}
+		return fmt.Sprintf("%x", b)
+	case len(b) > viewedTextMax:
+		return string(b[:viewedTextMax]) + "…"
+	}
+	return string(b)
+}

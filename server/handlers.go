@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"highwater/cluster/event"
+	"highwater/viz/hub"
+	"highwater/web"
+)
+
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	if s.config.AskToken && !s.hasToken(r) {
+		s.problem(w, web.Problem{Status: http.StatusUnauthorized, Title: "A token is needed",
+			Detail: "Open the address with the token that was printed when the server started."})
+		return
+	}
+	if s.config.AskToken {
+		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.config.Token, Path: "/",
+			HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := web.Index(s.config.Page()).Render(r.Context(), w); err != nil {
+		s.config.Log.Debug("page not sent", "error", err)
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"ok": true})
+}
+
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	reasons := s.config.Ready()
+	if len(reasons) > 0 {
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reasons": reasons})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"ready": true})
+}
+
+// seqOf reads a sequence number from the query, or takes the default.
+func seqOf(r *http.Request, name string, otherwise event.Seq) (event.Seq, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s is not the number of an event", name, clip(text))
+	}
+	return event.Seq(v), nil
+}
+
+func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+	_, last := s.config.Hub.Range()
+	at, err := seqOf(r, "at", last)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	state, err := s.config.Hub.State(at)
+	if err != nil {
+		writeError(w, statusOf(err), err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(state.AppendJSON(nil)); err != nil {
+		s.config.Log.Debug("state not sent", "error", err)
+	}
+}
+
+func statusOf(err error) int {
+	var gone *hub.NotKeptError
+	if errors.As(err, &gone) {
+		return http.StatusNotFound
+	}
+	return http.StatusInternalServerError
+}
+
+func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
+	first, last := s.config.Hub.Range()
+	from, err := seqOf(r, "from", first)
+	to, err2 := seqOf(r, "to", last)
+	if err = errors.Join(err, err2); err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	if from < first || to > last || from > to {
+		writeError(w, http.StatusNotFound,
+			fmt.Errorf("events %d to %d are kept, not %d to %d", first, last, from, to))
+		return
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Content-Disposition", `attachment; filename="highwater.trace.jsonl"`)
+	if err := s.config.Hub.WriteTrace(w, from, to); err != nil {
+		s.config.Log.Debug("trace not sent whole", "error", err)
+	}
+}
+
+type commandRequest struct {
+	Command string `json:"command"`
+}
+
+func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
+	var request commandRequest
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
+			Message: "not a command: " + err.Error(), Hint: `{"command":"kill 3"}`})
+		return
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
+			Message: "one command at a time"})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	seq, result, err := s.config.Commands.Command(ctx, request.Command, "page")
+	if err != nil {
+		status := http.StatusBadRequest
+		if errors.Is(err, context.DeadlineExceeded) {
+			status = http.StatusGatewayTimeout
+		}
+		writeError(w, status, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"ok": true,
+		"seq": strconv.FormatUint(seq, 10), "result": result})
+}
+
+func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	var numbers [3]int64
+	for i, name := range []string{"node", "partition", "offset"} {
+		v, err := strconv.ParseInt(q.Get(name), 10, 64)
+		if err != nil {
+			writeError(w, http.StatusBadRequest, fmt.Errorf("%s=%s is not a number", name, clip(q.Get(name))))
+			return
+		}
+		numbers[i] = v
+	}
+	raw, err := s.config.Batches.Batch(int32(numbers[0]), q.Get("topic"), int32(numbers[1]), numbers[2])
+	if err != nil {
+		writeError(w, http.StatusNotFound, err)
+		return
+	}
+	view, err := viewBatch(raw)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, err)
+		return
+	}
+	view.Bytes = base64.StdEncoding.EncodeToString(raw)
+	writeJSON(w, http.StatusOK, view)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// An error here is a client that went away: there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func writeError(w http.ResponseWriter, status int, err error) {
+	answer := map[string]any{"error": err.Error()}
+	var command *CommandError
+	if errors.As(err, &command) {
+		if command.Position >= 0 {
+			answer["position"] = command.Position
+		}
+		if command.Hint != "" {
+			answer["hint"] = command.Hint
+		}
+	}
+	writeJSON(w, status, answer)
+}

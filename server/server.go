@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"highwater/viz/hub"
+	"highwater/web"
+)
+
+// Bounds of what a client may send or keep open.
+const (
+	headerBytesMax    = 16 << 10
+	commandBytesMax   = 64 << 10
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 60 * time.Second
+	commandTimeout    = 60 * time.Second
+)
+
+// Commands runs the command language.
+type Commands interface {
+	// Command runs one command and returns, when it has ended, the newest event and a result that
+	// JSON can carry. A *CommandError says what was wrong with the text.
+	Command(ctx context.Context, text, by string) (seq uint64, result any, err error)
+}
+
+// CommandError is a command that was not understood, or that failed.
+type CommandError struct {
+	Message  string
+	Position int    // in the text, from 0; -1 when no place is at fault
+	Hint     string // the nearest valid word, or what to do
+}
+
+func (e *CommandError) Error() string { return e.Message }
+
+// Batches reads the bytes of one batch for the inspector.
+type Batches interface {
+	Batch(node int32, topic string, partition int32, offset int64) ([]byte, error)
+}
+
+// Config is what a server serves.
+type Config struct {
+	Hub      *hub.Hub
+	Commands Commands
+	Batches  Batches
+	// Page is asked for anew with each load.
+	Page func() web.Page
+	// Ready lists why the cluster does not serve yet.
+	Ready func() []string
+	// Token is needed for every change. The page carries it.
+	Token string
+	// AskToken makes the page itself need the token, as for any address that is not loopback.
+	AskToken bool
+	// Hosts are further names, beside the loopback ones, under which the server may be reached.
+	Hosts  []string
+	Static fs.FS
+	Log    *slog.Logger
+}
+
+// Server is one HTTP server. Close ends its streams.
+type Server struct {
+	config Config
+	http   *http.Server
+	cancel context.CancelFunc
+	// viewers counts the open streams.
+	viewers atomic.Int64
+}
+
+// New prepares a server; Serve runs it.
+func New(config Config) *Server {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{config: config, cancel: cancel}
+	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		ErrorLog:    slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	return s
+}
+
+// Serve answers on the listener until Close.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close ends all connections, streams too.
+func (s *Server) Close() error {
+	s.cancel()
+	return s.http.Close()
+}
+
+// Handler is what Serve answers with.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+func (s *Server) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(s.checkHost, harden)
+	r.Get("/", s.page)
+	r.Get("/healthz", s.healthz)
+	r.Get("/readyz", s.readyz)
+	r.Get("/metrics", s.metrics)
+	r.Handle("/static/*", http.StripPrefix("/static/", s.static()))
+	r.Route("/api/worlds/{world}", func(r chi.Router) {
+		r.Use(s.checkWorld, s.checkReader)
+		r.Get("/state", s.state)
+		r.Get("/trace", s.trace)
+		r.Get("/batch", s.batch)
+		r.Get("/events", s.events)
+		r.With(s.checkMutation).Post("/commands", s.commands)
+	})
+	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+		s.problem(w, web.Problem{Status: http.StatusNotFound, Title: "Nothing is here",
+			Detail: "The cluster's page is at /."})
+	})
+	return r
+}
+
+func (s *Server) static() http.Handler {
+	files := http.FileServerFS(s.config.Static)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-cache")
+		files.ServeHTTP(w, r)
+	})
+}

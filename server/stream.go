@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	streamReadMax      = 32 << 10
+	streamWriteTimeout = 5 * time.Second
+	streamPing         = 20 * time.Second
+	viewersMax         = 1000
+)
+
+// events streams frames to one viewer. What a viewer sends is read only to notice that it is gone.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if !sameOrigin(r) {
+		http.Error(w, "highwater: websockets are taken only from this server's own page",
+			http.StatusForbidden)
+		return
+	}
+	from, err := seqOf(r, "from", 0)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	if s.viewers.Add(1) > viewersMax {
+		s.viewers.Add(-1)
+		http.Error(w, "highwater: too many viewers", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.viewers.Add(-1)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		s.config.Log.Debug("websocket refused", "error", err)
+		return
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(streamReadMax)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	ctx = conn.CloseRead(ctx)
+	go s.ping(ctx, conn, cancel)
+	viewer := s.config.Hub.Watch(from, r.URL.Query().Get("run"))
+	defer viewer.Close()
+	for {
+		frame, err := viewer.Next(ctx)
+		if err != nil {
+			conn.Close(websocket.StatusGoingAway, "the server stops")
+			return
+		}
+		if err := s.write(ctx, conn, frame); err != nil {
+			return
+		}
+	}
+}
+
+// write sends one frame; a viewer that does not take it in time is let go and may come back.
+func (s *Server) write(ctx context.Context, conn *websocket.Conn, frame []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, streamWriteTimeout)
+	defer cancel()
+	return conn.Write(ctx, websocket.MessageText, frame)
+}
+
+func (s *Server) ping(ctx context.Context, conn *websocket.Conn, cancel func()) {
+	ticker := time.NewTicker(streamPing)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if conn.Ping(ctx) != nil {
+				cancel()
+				return
+			}
+		}
+	}
+}
