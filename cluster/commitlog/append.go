@@ -235,7 +235,7 @@ func (l *Log) roll(base event.Offset, rule event.Rule) error {
 	// The snapshot is named by where the new segment begins, which in a follower's log with a gap
 	// lies above the end of the old one.
 	l.end = base
-	if err := l.writeSnapshot(false); err != nil {
+	if err := l.writeSnapshot(); err != nil {
 		return err
 	}
 	s, err := l.createSegment(base)

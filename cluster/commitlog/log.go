@@ -25,14 +25,15 @@ type Log struct {
 	written  event.Offset // everything below is in the files
 	synced   event.Offset // everything below survives a power cut
 
-	// identity is partition.metadata, open from its creation until the first sync.
-	identity  disk.File
 	epochs    epochCache
 	producers producers
 	tail      tail
 
 	// pending are the batches that the active segment's file does not have yet, in order.
 	pending [][]byte
+	// loose are small files that were written and stay open until the next sync takes them:
+	// partition.metadata and producer snapshots.
+	loose []disk.File
 	// deferred is work that need not be done in the loop, taken with Deferred.
 	deferred []Ticket
 	// namesDirty counts changes of the directory, namesSynced the ones that are durable.
@@ -204,12 +205,14 @@ func (l *Log) syncTicket(
 	for _, s := range segments {
 		files = append(files, s.handles()...)
 	}
-	for _, f := range []disk.File{l.epochs.file, l.identity} {
-		if f != nil {
-			files = append(files, f)
-		}
+	// The ticket owns these: were one closed by its successor before it is synced, an older version
+	// could come back and pass for the newest.
+	loose := l.loose
+	if l.epochs.file != nil {
+		loose = append(loose, l.epochs.file)
 	}
-	created := l.identity != nil || l.namesSynced == 0
+	l.loose, l.epochs.file = nil, nil
+	created := l.namesSynced == 0
 	// A handle that is gone already belongs to a node that died; its sync reports that itself.
 	files = slices.DeleteFunc(files, func(f disk.File) bool { return !f.Retain() })
 	names, cuts := l.namesDirty, l.cuts
@@ -227,6 +230,9 @@ func (l *Log) syncTicket(
 				}
 				err = errors.Join(err, f.Release())
 			}
+			for _, f := range loose {
+				err = errors.Join(err, f.Sync(), f.Close())
+			}
 			if syncNames && err == nil {
 				err = l.fs.SyncDir(l.dir)
 			}
@@ -243,7 +249,7 @@ func (l *Log) syncTicket(
 			if cuts == l.cuts {
 				l.markSynced(upTo)
 			}
-			return l.closeIdentity()
+			return nil
 		},
 	}
 }
@@ -277,18 +283,18 @@ func (l *Log) Close(clean bool) error {
 	for _, s := range l.segments {
 		err = errors.Join(err, s.close())
 	}
-	err = errors.Join(err, l.epochs.close(), l.closeIdentity())
+	err = errors.Join(err, l.epochs.close(), l.closeLoose())
 	l.Drop()
 	return err
 }
 
-func (l *Log) closeIdentity() error {
-	if l.identity == nil {
-		return nil
+func (l *Log) closeLoose() error {
+	var err error
+	for _, f := range l.loose {
+		err = errors.Join(err, f.Close())
 	}
-	file := l.identity
-	l.identity = nil
-	return file.Close()
+	l.loose = nil
+	return err
 }
 
 // Drop gives the memory of the log's end back without touching any file, for a node that died.
@@ -315,7 +321,7 @@ func (l *Log) shut() error {
 		return l.fail("close", err)
 	}
 	if l.producers.snapshotEnd != l.end {
-		if err := l.writeSnapshot(true); err != nil {
+		if err := l.writeSnapshot(); err != nil {
 			return err
 		}
 	}

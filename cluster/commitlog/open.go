@@ -46,7 +46,7 @@ func Open(files disk.FS, dir string, cfg Config, o OpenOptions) (*Log, Recovered
 		for _, s := range l.segments {
 			err = errors.Join(err, s.close())
 		}
-		err = errors.Join(err, l.epochs.close(), l.closeIdentity())
+		err = errors.Join(err, l.epochs.close(), l.closeLoose())
 		return nil, r, fmt.Errorf("commitlog: open %s: %w", dir, err)
 	}
 	l.emitOpened(o, &r)
@@ -73,7 +73,8 @@ func (l *Log) open(o OpenOptions, r *Recovered) error {
 	if err != nil {
 		return err
 	}
-	if err := l.load(o, r, epochsKnown); err != nil {
+	loading := loader{Log: l, o: o, r: r, epochsKnown: epochsKnown}
+	if err := loading.load(); err != nil {
 		return err
 	}
 	l.written = l.end
@@ -85,6 +86,11 @@ func (l *Log) open(o OpenOptions, r *Recovered) error {
 	l.synced = l.end
 	if !o.CleanShutdown {
 		l.synced = min(o.RecoveryPoint, l.end)
+	}
+	if r.Rescanned > 0 {
+		if err := l.settleCut(l.segments[len(l.segments)-1]); err != nil {
+			return err
+		}
 	}
 	return l.settleEpochs(!epochsKnown || r.Rescanned > 0)
 }
@@ -99,8 +105,12 @@ func (l *Log) prepareDir(r *Recovered) ([]event.Offset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.identity, err = keepTopicID(l.fs, l.dir, l.cfg.TopicID); err != nil {
+	identity, err := keepTopicID(l.fs, l.dir, l.cfg.TopicID)
+	if err != nil {
 		return nil, err
+	}
+	if identity != nil {
+		l.loose = append(l.loose, identity)
 	}
 	if err := l.clearLeftovers(r); err != nil {
 		return nil, err

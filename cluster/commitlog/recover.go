@@ -8,66 +8,102 @@ import (
 	"highwater/cluster/record"
 )
 
+// loader is the state of one Open's walk over the segments.
+type loader struct {
+	*Log
+	o           OpenOptions
+	r           *Recovered
+	epochsKnown bool
+	// rescanning says that a segment was rescanned; from the first one on, the producers and epochs
+	// are rebuilt from the batches.
+	rescanning bool
+	// dense says that the segment before was rescanned and misses no offset, so that a hole
+	// behind it means that its end was lost.
+	dense bool
+}
+
 // load reads the indexes, finds the log's end, and rescans every segment that cannot be trusted:
 // one above the recovery point after an unclean shutdown, or one with a broken index.
-func (l *Log) load(o OpenOptions, r *Recovered, epochsKnown bool) error {
-	if !epochsKnown {
+func (l *loader) load() error {
+	if !l.epochsKnown {
 		l.epochs.entries = nil
 	}
-	rescanning := false
 	for i := 0; i < len(l.segments); i++ {
 		s := l.segments[i]
-		whole, err := l.loadIndexes(s)
-		if err != nil {
-			return err
-		}
-		if !whole {
-			r.RebuiltIndexes++
-		}
 		last := i == len(l.segments)-1
-		unsure := !o.CleanShutdown &&
-			(last || l.segments[i+1].base > o.RecoveryPoint)
-		if whole && !unsure {
-			if whole, err = l.loadEnd(s, last); err != nil {
+		if l.dense && l.end < s.base {
+			// Files lose their unsynced ends one by one: this segment survived the end of the one
+			// before it. The cleaner makes holes too, but syncs its work, and leaves gaps inside.
+			if err := l.deleteBehind(i-1, l.r); err != nil {
 				return err
 			}
+			return errors.Join(l.rewriteIndexes(l.segments[i-1], true), l.loadState())
+		}
+		trusted, err := l.trusts(s, i, last)
+		if err != nil {
+			return err
 		}
 		if !last {
 			l.end = l.segments[i+1].base
 		}
-		if whole && !unsure {
-			if err := l.passOver(s, rescanning, !epochsKnown, r); err != nil {
-				return err
-			}
-			continue
+		if trusted {
+			l.dense = false
+			err = l.passOver(s, l.rescanning, l.rescanning || !l.epochsKnown, l.r)
+		} else {
+			err = l.distrust(s, i)
 		}
-		if err := l.beginRescan(s, &rescanning, r); err != nil {
-			return err
-		}
-		broken, err := l.rescan(s, r)
 		if err != nil {
 			return err
 		}
-		if broken {
-			if err := l.deleteBehind(i, r); err != nil {
-				return err
-			}
-		}
-		if err := l.rewriteIndexes(s, i == len(l.segments)-1); err != nil {
+	}
+	return l.loadState()
+}
+
+// trusts reads a segment's indexes and end and says whether nothing needs to be rescanned.
+func (l *loader) trusts(s *segment, i int, last bool) (bool, error) {
+	whole, err := l.loadIndexes(s)
+	if err != nil {
+		return false, err
+	}
+	if !whole {
+		l.r.RebuiltIndexes++
+		return false, nil
+	}
+	if !l.o.CleanShutdown && (last || l.segments[i+1].base > l.o.RecoveryPoint) {
+		return false, nil
+	}
+	// What a roll adds to a segment may be lost even where the recovery point covers its batches.
+	justRolled := !l.o.CleanShutdown && !last && l.segments[i+1].base == l.o.RecoveryPoint
+	return l.loadEnd(s, last, justRolled)
+}
+
+// distrust rescans a segment; if it is broken, it becomes the last one.
+func (l *loader) distrust(s *segment, i int) error {
+	if err := l.beginRescan(s, &l.rescanning, l.r); err != nil {
+		return err
+	}
+	broken, err := l.rescan(s)
+	if err != nil {
+		return err
+	}
+	if broken {
+		if err := l.deleteBehind(i, l.r); err != nil {
 			return err
 		}
 	}
-	if rescanning {
-		return l.removeStraySnapshots()
-	}
-	return l.loadState(r)
+	return l.rewriteIndexes(s, i == len(l.segments)-1)
 }
 
-// loadState finds the producers' state when no segment was rescanned.
-func (l *Log) loadState(r *Recovered) error {
-	replayed, err := l.loadProducers()
-	r.ReplayedBatches += replayed
-	return errors.Join(err, l.removeStraySnapshots())
+// loadState finds the producers' state, unless the rescan has rebuilt it.
+func (l *loader) loadState() error {
+	if !l.rescanning {
+		replayed, err := l.loadProducers()
+		if err != nil {
+			return err
+		}
+		l.r.ReplayedBatches += replayed
+	}
+	return l.removeStraySnapshots(!l.o.CleanShutdown)
 }
 
 // loadIndexes reads a segment's three indexes; false says that one is missing or broken.
@@ -90,14 +126,14 @@ func (l *Log) loadIndexes(s *segment) (bool, error) {
 
 // loadEnd reads what lies behind a segment's last index entry: its largest timestamp and, for the
 // last segment, the log's end. False says that the segment does not end with a whole batch.
-func (l *Log) loadEnd(s *segment, last bool) (bool, error) {
+func (l *Log) loadEnd(s *segment, last, justRolled bool) (bool, error) {
 	s.maxTimestamp, s.maxTimestampOffset = s.times.last()
 	if !last {
 		// A closed segment's time index ends with its largest timestamp, and nothing appends here.
 		if err := errors.Join(s.offsets.close(), s.times.close()); err != nil {
 			return false, err
 		}
-		if s.times.count() > 0 {
+		if s.times.count() > 0 && !justRolled {
 			return true, nil
 		}
 	}
@@ -118,7 +154,8 @@ func (l *Log) loadEnd(s *segment, last bool) (bool, error) {
 		return false, batches.err
 	}
 	if !last {
-		return true, nil
+		indexed, _ := s.times.last()
+		return s.maxTimestamp <= indexed, nil
 	}
 	l.end = end
 	return l.reopenForAppends(s)
@@ -207,8 +244,9 @@ func (l *Log) recoverEpoch(h *record.Header) {
 // rescan checks every batch of a segment and rebuilds everything from them: the three indexes, the
 // epochs, the producers. At the first batch that is not whole, not valid, or not in order, it
 // cuts the segment; it reports whether it did.
-func (l *Log) rescan(s *segment, r *Recovered) (bool, error) {
-	r.Rescanned++
+func (l *loader) rescan(s *segment) (bool, error) {
+	l.r.Rescanned++
+	l.dense = !l.o.CleanShutdown
 	size := s.log.Size()
 	s.offsets.entries, s.times.entries = s.offsets.entries[:0], s.times.entries[:0]
 	s.aborted.txns = nil
@@ -231,6 +269,7 @@ func (l *Log) rescan(s *segment, r *Recovered) (bool, error) {
 		if err := l.rescanProducer(s, &batches); err != nil {
 			break
 		}
+		l.dense = l.dense && h.BaseOffset == int64(l.end)
 		s.note(h, batches.size, l.cfg.IndexIntervalBytes)
 		l.end = batches.last() + 1
 	}
@@ -242,7 +281,7 @@ func (l *Log) rescan(s *segment, r *Recovered) (bool, error) {
 	if s.size == size {
 		return false, nil
 	}
-	r.TruncatedBytes += size - s.size
+	l.r.TruncatedBytes += size - s.size
 	return true, s.log.Truncate(s.size)
 }
 
@@ -302,14 +341,21 @@ func (l *Log) rewriteIndexes(s *segment, active bool) error {
 		s.offsets.close(), s.times.close(), s.aborted.close())
 }
 
-// removeStraySnapshots removes the snapshots that belong to no segment's beginning, but the newest.
-func (l *Log) removeStraySnapshots() error {
+// removeStraySnapshots removes the snapshots that belong to no segment's beginning, but the newest;
+// after a crash also those that it left torn.
+func (l *Log) removeStraySnapshots(crashed bool) error {
 	offsets, err := l.snapshots()
 	if err != nil || len(offsets) == 0 {
 		return err
 	}
 	newest := offsets[len(offsets)-1]
 	return l.removeSnapshots(func(o event.Offset) bool {
+		if crashed {
+			b, err := l.fs.ReadFile(l.name(o, extSnapshot))
+			if whole := newProducers(); err == nil && !whole.decode(b) {
+				return true
+			}
+		}
 		return o != newest && l.segments[l.segmentFor(o)].base != o
 	})
 }

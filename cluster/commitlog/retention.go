@@ -49,36 +49,32 @@ func (l *Log) moveStart(to event.Offset, rule event.Rule) error {
 
 // RetentionPass deletes the oldest segments for as long as one of Kafka's three reasons holds: they
 // lie below the log start offset, the log without them is still retention.bytes long, or their
-// newest record is older than retention.ms. Only what is below the high watermark goes. It returns
-// how many segments were deleted.
-func (l *Log) RetentionPass(nowMs int64, highWatermark event.Offset) (int, error) {
+// newest record is older than retention.ms. Only what is below the high watermark goes.
+func (l *Log) RetentionPass(nowMs int64, highWatermark event.Offset) error {
 	if l.failed != nil {
-		return 0, l.failed
+		return l.failed
 	}
-	deleted, err := l.deleteOldest(event.RuleRetentionStartOffset, highWatermark,
+	err := l.deleteOldest(event.RuleRetentionStartOffset, highWatermark,
 		func(i int) bool { return i+1 < len(l.segments) && l.endOf(i) <= l.start })
 	if err != nil || l.cfg.CleanupPolicy&CleanupDelete == 0 {
-		return deleted, err
+		return err
 	}
 	if l.cfg.RetentionBytes >= 0 {
 		excess := l.Size() - l.cfg.RetentionBytes
-		n, err := l.deleteOldest(event.RuleRetentionSize, highWatermark, func(i int) bool {
+		err := l.deleteOldest(event.RuleRetentionSize, highWatermark, func(i int) bool {
 			excess -= l.segments[i].size
 			return excess >= 0
 		})
-		if deleted += n; err != nil {
-			return deleted, err
+		if err != nil {
+			return err
 		}
 	}
-	if l.cfg.RetentionMs >= 0 {
-		n, err := l.deleteOldest(event.RuleRetentionTime, highWatermark, func(i int) bool {
-			return nowMs-l.segments[i].newestRecord() > l.cfg.RetentionMs
-		})
-		if deleted += n; err != nil {
-			return deleted, err
-		}
+	if l.cfg.RetentionMs < 0 {
+		return nil
 	}
-	return deleted, nil
+	return l.deleteOldest(event.RuleRetentionTime, highWatermark, func(i int) bool {
+		return nowMs-l.segments[i].newestRecord() > l.cfg.RetentionMs
+	})
 }
 
 // newestRecord is the time of the segment's newest record; without timestamps, of its creation.
@@ -93,7 +89,7 @@ func (s *segment) newestRecord() int64 {
 // the active one is rolled first, so that there always is one.
 func (l *Log) deleteOldest(
 	rule event.Rule, highWatermark event.Offset, expired func(i int) bool,
-) (int, error) {
+) error {
 	n := 0
 	for ; n < len(l.segments); n++ {
 		emptyActive := n == len(l.segments)-1 && l.segments[n].size == 0
@@ -102,17 +98,17 @@ func (l *Log) deleteOldest(
 		}
 	}
 	if n == 0 {
-		return 0, nil
+		return nil
 	}
 	if n == len(l.segments) {
 		if err := l.roll(l.end, event.RuleNone); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := l.deleteFront(n, rule); err != nil {
-		return 0, l.fail("delete", err)
+		return l.fail("delete", err)
 	}
-	return n, l.removeSnapshots(func(o event.Offset) bool { return o < l.segments[0].base })
+	return l.removeSnapshots(func(o event.Offset) bool { return o < l.segments[0].base })
 }
 
 // deleteFront moves the log start up first, as Kafka does: whoever asks for a deleted offset must

@@ -83,22 +83,21 @@ func (ps *producers) decode(b []byte) bool {
 	return true
 }
 
-// writeSnapshot writes the producer state at the log's end; synced says whether durably. A torn
-// snapshot is found out by its CRC and the state is replayed from an older one, so a roll does
-// not wait for a sync.
-func (l *Log) writeSnapshot(synced bool) error {
-	name := l.name(l.end, extSnapshot)
-	file, err := l.fs.Create(name)
+// writeSnapshot writes the producer state at the log's end, to be made durable by the next sync. A
+// torn snapshot is found out by its CRC and the state is replayed from an older one, so a roll
+// does not wait for the disk.
+func (l *Log) writeSnapshot() error {
+	file, err := l.fs.Create(l.name(l.end, extSnapshot))
 	if err != nil {
 		return l.fail("write snapshot", err)
 	}
-	_, err = file.WriteAt(l.producers.encode(), 0)
-	if err == nil && synced {
-		err = file.Sync()
+	if _, err = file.WriteAt(l.producers.encode(), 0); err != nil {
+		return l.fail("write snapshot", errors.Join(err, file.Close()))
 	}
 	l.namesDirty++
 	l.producers.snapshotEnd = l.end
-	return l.fail("write snapshot", errors.Join(err, file.Close()))
+	l.loose = append(l.loose, file)
+	return nil
 }
 
 // snapshots lists the offsets of the snapshot files, ascending.

@@ -28,6 +28,9 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 	if err == nil {
 		err = l.cutSegment(l.segments[i], to)
 	}
+	if err == nil {
+		err = l.settleCut(l.segments[i])
+	}
 	if err != nil {
 		return l.fail("truncate", err)
 	}
@@ -43,7 +46,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 		return l.fail("truncate", err)
 	}
 	if l.producers.snapshotEnd != l.end {
-		if err := l.writeSnapshot(false); err != nil {
+		if err := l.writeSnapshot(); err != nil {
 			return err
 		}
 	}
@@ -57,6 +60,20 @@ func (l *Log) emitTruncated(before event.Offset, size int64, rule event.Rule) {
 		Topic: l.cfg.Topic, Partition: l.cfg.Partition, Before: before, After: l.end,
 		LeaderEpoch: l.LastEpoch(), HighWatermark: -1, Bytes: size - l.Size(),
 	}.Emit(l.cfg.Events, rule)
+}
+
+// settleCut makes a cut durable before anything is appended behind it. Otherwise a power cut could
+// bring batches back that were cut off, and put them behind the newer ones that had their place.
+func (l *Log) settleCut(s *segment) error {
+	if err := s.log.Sync(); err != nil {
+		return err
+	}
+	names := l.namesDirty
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return err
+	}
+	l.namesSynced = names
+	return nil
 }
 
 // dropSegments deletes the segments from the index on.
@@ -131,11 +148,11 @@ func (l *Log) findMaxTimestamp(s *segment) error {
 
 // TruncateFullyAndStartAt drops everything and goes on at the offset, when the leader's log begins
 // above this one's end.
-func (l *Log) TruncateFullyAndStartAt(offset event.Offset, rule event.Rule) error {
+func (l *Log) TruncateFullyAndStartAt(offset event.Offset) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	return l.truncateFully(offset, rule)
+	return l.truncateFully(offset, event.RuleRetentionStartOffset)
 }
 
 func (l *Log) truncateFully(offset event.Offset, rule event.Rule) error {
@@ -146,6 +163,9 @@ func (l *Log) truncateFully(offset event.Offset, rule event.Rule) error {
 	l.tail.release(math.MinInt64)
 	if err := l.restartAt(offset); err != nil {
 		return err
+	}
+	if err := l.settleCut(l.active()); err != nil {
+		return l.fail("truncate", err)
 	}
 	l.emitTruncated(before, size, rule)
 	l.emitStart(start, rule)
