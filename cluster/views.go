@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	"highwater/cluster/broker"
@@ -8,6 +9,7 @@ import (
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
 	"highwater/cluster/partition"
+	"highwater/cluster/record"
 )
 
 func (c *Cluster) broker(id event.NodeID) *broker.Broker {
@@ -175,4 +177,34 @@ func (c *Cluster) Ready() []string {
 		}
 	}
 	return reasons
+}
+
+// Batch returns a copy of the batch of one replica that holds an offset, for the inspector.
+func (c *Cluster) Batch(node event.NodeID, topic string, p int32, offset event.Offset) ([]byte, error) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return nil, fmt.Errorf("%s is down or holds no replica of %s-%d", c.named(node), topic, p)
+	}
+	read, err := r.Log.Read(offset, 1, r.Log.LogEndOffset(), true)
+	if err != nil {
+		return nil, err
+	}
+	defer read.Release()
+	loaded, err := read.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, buffer := range loaded {
+		for rest := buffer.Bytes; len(rest) >= record.HeaderBytes; {
+			h, err := record.ParseHeader(rest)
+			if err != nil || h.Size() > len(rest) {
+				break
+			}
+			if event.Offset(h.LastOffset()) >= offset {
+				return slices.Clone(rest[:h.Size()]), nil
+			}
+			rest = rest[h.Size():]
+		}
+	}
+	return nil, fmt.Errorf("%s-%d on %s has no batch at offset %d", topic, p, c.named(node), offset)
 }

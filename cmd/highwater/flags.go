@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"highwater/cluster/world"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	http, kafka string
+	data        string
+	memory      bool
+	seed        uint64
+	clock       string
+	settings    settings
+	open, json  bool
+	token       string
+	allowHosts  string
+	verbose     bool
+}
+
+// settings collects --set key=value.
+type settings map[string]string
+
+func (s settings) String() string { return "" }
+
+func (s settings) Set(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return fmt.Errorf("%q is not key=value", text)
+	}
+	s[key] = value
+	return nil
+}
+
+func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
+	f := &serveFlags{settings: settings{}}
+	set := flag.NewFlagSet("highwater serve", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.http, "http", "127.0.0.1:8080", "`address` of the page; port 0 takes a free one")
+	set.StringVar(&f.kafka, "kafka", "127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094",
+		"`addresses` of the three brokers; port 0 takes a free one")
+	set.StringVar(&f.data, "data", "", "data `directory`; a fresh one in the user's cache by default")
+	set.BoolVar(&f.memory, "memory", false, "keep all data in memory")
+	set.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	set.StringVar(&f.clock, "clock", "live", "live, slow=`factor`, or step (starts paused)")
+	set.Var(f.settings, "set", "a Kafka broker configuration, `key=value`; may be given often")
+	set.BoolVar(&f.open, "open", false, "open the page in a browser")
+	set.BoolVar(&f.json, "json", false, "print one JSON object when ready")
+	set.StringVar(&f.token, "token", "", "`token` that changes need; needed for any address but loopback")
+	set.StringVar(&f.allowHosts, "allow-host", "", "further host `names` of the page, comma-separated")
+	set.BoolVar(&f.verbose, "verbose", false, "log more")
+	if err := set.Parse(args); err != nil {
+		return nil, err
+	}
+	if set.NArg() > 0 {
+		return nil, fmt.Errorf("serve takes no argument; %q is one", set.Arg(0))
+	}
+	return f, f.check()
+}
+
+func (f *serveFlags) check() error {
+	if f.memory && f.data != "" {
+		return errors.New("--memory and --data exclude each other")
+	}
+	if n := len(f.kafkaAddresses()); n != 3 {
+		return fmt.Errorf("--kafka names %d addresses; three brokers need three", n)
+	}
+	for _, address := range append(f.kafkaAddresses(), f.http) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return fmt.Errorf("%q is not an address: %w", address, err)
+		}
+		if !isLoopback(host) && f.token == "" {
+			return fmt.Errorf("%s can be reached from other machines: give a --token, "+
+				"or an address on 127.0.0.1", address)
+		}
+	}
+	_, err := f.pace()
+	return err
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (f *serveFlags) kafkaAddresses() []string { return strings.Split(f.kafka, ",") }
+
+func (f *serveFlags) hosts() []string {
+	if f.allowHosts == "" {
+		return nil
+	}
+	return strings.Split(f.allowHosts, ",")
+}
+
+// pace is what --clock asks for.
+func (f *serveFlags) pace() (world.Pace, error) {
+	name, factor, _ := strings.Cut(f.clock, "=")
+	switch name {
+	case "live":
+		return world.Pace{Rate: 1}, nil
+	case "step":
+		return world.Pace{Rate: 1, Paused: true}, nil
+	case "slow":
+		v, err := strconv.ParseFloat(factor, 64)
+		if err != nil || v <= 0 {
+			return world.Pace{}, fmt.Errorf("--clock slow=%s: the factor is a number above 0", factor)
+		}
+		return world.Pace{Rate: 1 / v}, nil
+	}
+	return world.Pace{}, fmt.Errorf("--clock %s: there are live, slow=FACTOR and step", f.clock)
+}
