@@ -1,0 +1,112 @@
+// Messages in flight, in time. A message takes the stage for a moment when it is sent,
+// also where the cluster delivers it at once; one that is still under way waits in the
+// middle of its arc.
+
+import { aggregate, flightOfClient, flightOfMessage, landing } from '../layout/flights.js';
+import { messageOf } from '../layout/scene.js';
+import { linkId } from '../view/wires.js';
+
+const FLIES_MS = 780;
+const WAITS_AT = 0.5; // of the way, for a message that was not delivered yet
+const FLOOD_FROM = 200; // messages a second on one link
+const LAUNCHED_MOST = 300;
+const BUSY_MS = 900;
+
+/** @param {MediaQueryList} still whether motion is unwanted */
+export function createFlying(still) {
+  const launched = new Map(); // by flight id
+  const counts = new Map(); // by link: messages in the current second
+  const busyUntil = new Map(); // by link
+  let second = 0;
+  let flood = new Set();
+
+  function launch(flight, now, isDelivered, rank) {
+    if (!flight || flight.idle || launched.size > LAUNCHED_MOST) return;
+    const link = linkId(flight.from, flight.to);
+    counts.set(link, (counts.get(link) ?? 0) + 1);
+    busyUntil.set(link, now + BUSY_MS);
+    if (flood.has(link) || still.matches) return;
+    // Answers that leave one log together start one after the other, so that they can be told apart.
+    launched.set(flight.id, { flight, start: now + rank * 60, isDelivered });
+  }
+
+  function newSecond(now) {
+    if (now - second < 1000) return;
+    second = now;
+    flood = new Set([...counts].filter(([, n]) => n > FLOOD_FROM).map(([link]) => link));
+    counts.clear();
+  }
+
+  return {
+    /** Takes the events that were just shown. */
+    take(events, scene, follow, now) {
+      let rank = 0;
+      for (const event of events) {
+        const { event: kind, fields } = event;
+        if (kind === 'MessageSent') {
+          const message = messageOf({ ...fields, from: event.node, at: event.at });
+          launch(flightOfMessage(scene, message, follow), now, false, rank++ % 8);
+        } else if (kind === 'MessageDelivered' || kind === 'MessageDropped') {
+          const flying = launched.get(`m${fields.message}`);
+          if (flying && kind === 'MessageDelivered') flying.isDelivered = true;
+          else if (flying) launched.delete(`m${fields.message}`);
+        } else if (kind === 'RequestReceived' || kind === 'ResponseSent') {
+          launch(flightOfClient(scene, event, follow), now, true, rank++ % 8);
+        }
+      }
+    },
+
+    /** Where everything is now. `standing` shows messages that the state has under way. */
+    travellers(now, scene, follow, standing, geometry) {
+      newSecond(now);
+      const shown = new Map();
+      for (const [id, { flight, start, isDelivered }] of launched) {
+        const progress = (now - start) / FLIES_MS;
+        const isOver = progress >= 1 && isDelivered;
+        if (isOver || (progress > WAITS_AT && !isDelivered && !isUnderWay(scene, id))) {
+          launched.delete(id);
+        } else if (progress >= 0) {
+          shown.set(id, { flight, progress: isDelivered ? progress : Math.min(progress, WAITS_AT) });
+        }
+      }
+      if (standing) {
+        for (const message of scene.messages) {
+          const flight = flightOfMessage(scene, message, follow);
+          if (!flight || (flight.idle && flight.kind === 'dot')) continue;
+          if (!shown.has(flight.id)) shown.set(flight.id, { flight, progress: WAITS_AT });
+        }
+      }
+      return gather([...shown.values()], geometry);
+    },
+
+    /** @returns {{busy: Set<string>, flood: Set<string>}} links by name */
+    links(now) {
+      const busy = new Set();
+      for (const [link, until] of busyUntil) {
+        if (until > now) busy.add(link);
+        else busyUntil.delete(link);
+      }
+      return { busy, flood };
+    },
+
+    clear: () => launched.clear(),
+  };
+}
+
+const isUnderWay = (scene, id) => scene.messages.some((message) => `m${message.id}` === id);
+
+/** Two that stand on the same spot of one link step aside; too many become one, counted. */
+function gather(travellers, geometry) {
+  const seen = travellers.filter(({ flight }) => landing(geometry, flight.from) !== null);
+  const byId = new Map(seen.map((traveller) => [traveller.flight.id, traveller.progress]));
+  const flights = aggregate(seen.map(({ flight }) => flight));
+  const places = new Map();
+  return flights.map((flight) => {
+    const progress = byId.get(flight.id) ?? WAITS_AT;
+    const spot = `${linkId(flight.from, flight.to)}/${progress.toFixed(1)}`;
+    const rank = places.get(spot) ?? 0;
+    places.set(spot, rank + 1);
+    const aside = progress === WAITS_AT ? rank * 0.14 * (flight.from < flight.to ? 1 : -1) : 0;
+    return { flight, progress: aside ? Math.min(0.9, Math.max(0.1, progress + aside)) : progress };
+  });
+}

@@ -1,0 +1,8 @@
+package static
+
+import "embed"
+
+// Files are the embedded files by their path below /static/, for example js/ui/main.js.
+//
+//go:embed css js icons.svg icon.svg
+var Files embed.FS

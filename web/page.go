@@ -1,0 +1,111 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Page is what the main page shows before its first event arrives.
+type Page struct {
+	// WorldID names the world whose events the page follows; "main" is the one that outside Kafka
+	// clients talk to.
+	WorldID string
+	// Token goes back to the server with every command; empty for a viewer, who can only look.
+	Token string
+	// Theme is "dark", "light", or empty to follow the system's preference.
+	Theme string
+	// Version is the program's version as it is shown in the legend.
+	Version string
+	// Brokers and Controllers are the nodes in the order in which they stand on the stage.
+	Brokers     []Node
+	Controllers []Node
+}
+
+// Node is one broker or controller.
+type Node struct {
+	ID int
+	// Address is where Kafka clients reach a broker; empty for a controller.
+	Address string
+}
+
+// Problem is a page that says what went wrong.
+type Problem struct {
+	// Status is the HTTP status code.
+	Status int
+	// Title says in a few words what happened, Detail in one sentence why and what to do.
+	Title  string
+	Detail string
+}
+
+// Bootstrap is the list of addresses that a Kafka client can start from.
+func (p Page) Bootstrap() string {
+	list := ""
+	for _, n := range p.Brokers {
+		if n.Address == "" {
+			continue
+		}
+		if list != "" {
+			list += ","
+		}
+		list += n.Address
+	}
+	return list
+}
+
+// Viewer says whether the page may only look.
+func (p Page) Viewer() bool { return p.Token == "" }
+
+func (p Page) themeOrDark() string {
+	if p.Theme == "light" {
+		return "light"
+	}
+	return "dark"
+}
+
+func (n Node) text() string { return strconv.Itoa(n.ID) }
+
+func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.ID) }
+
+// lever is one thing that can be done to a node.
+type lever struct {
+	// Command is the word of the command language, and names the lever's test id.
+	Command string
+	Icon    string
+	Word    string
+	Title   string
+}
+
+// levers lists what can be done to a node, in the order in which it is shown.
+func levers(role string) []lever {
+	return []lever{
+		{"kill", "kill", "kill -9", "Kill " + role + ": its memory is lost, its files stay"},
+		{"power-cut", "power", "power", "Cut the power of " + role + ": unsynced bytes are lost"},
+		{"pause", "pause", "pause", "Pause " + role + ": it handles nothing until it is resumed"},
+		{"restart", "restart", "restart", "Restart " + role},
+	}
+}
+
+// binding is one row of the list of keys.
+type binding struct {
+	Keys []string
+	Does string
+}
+
+func bindings() []binding {
+	return []binding{
+		{[]string{"space"}, "play or pause"},
+		{[]string{"←", "→"}, "step back, step on"},
+		{[]string{"L"}, "live"},
+		{[]string{"S"}, "write a record"},
+		{[]string{"F"}, "follow the picked record"},
+		{[]string{"1", "2", "3"}, "pick a broker"},
+		{[]string{"K", "U", "R"}, "kill, power cut, restart the picked broker"},
+		{[]string{"X"}, "cut or heal a link of the picked broker"},
+		{[]string{"Ctrl K", "/"}, "command bar"},
+		{[]string{"I"}, "inspector"},
+		{[]string{"P"}, "projector or desk"},
+		{[]string{"D"}, "dark or light"},
+		{[]string{"?"}, "legend and keys"},
+		{[]string{"Esc"}, "close"},
+	}
+}
