@@ -195,7 +195,8 @@ func (l *Log) passOver(s *segment, producers, epochs bool, r *Recovered) error {
 	return batches.err
 }
 
-// beginRescan brings the producers' state and the epochs to the beginning of the first segment to be rescanned.
+// beginRescan brings the producers' state and the epochs to the beginning of the first segment that
+// is to be rescanned.
 func (l *Log) beginRescan(s *segment, begun *bool, r *Recovered) error {
 	if *begun {
 		return nil

@@ -38,7 +38,8 @@ func (t *tail) add(buffer record.Buffer, h *record.Header) {
 	if buffer.Slab != nil {
 		charge = int64(len(buffer.Slab.Bytes()))
 	}
-	if n := len(t.entries); n > t.head && buffer.Slab != nil && t.entries[n-1].buffer.Slab == buffer.Slab {
+	n := len(t.entries)
+	if n > t.head && buffer.Slab != nil && t.entries[n-1].buffer.Slab == buffer.Slab {
 		t.charged -= t.entries[n-1].charge
 		t.entries[n-1].charge = 0
 	}
