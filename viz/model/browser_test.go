@@ -5,27 +5,81 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
+
+	"highwater/cluster/event"
 )
 
-// TestBrowserFoldsToTheSameState runs the page's own modules in Node.js, where it is installed.
-func TestBrowserFoldsToTheSameState(t *testing.T) {
+const modules = "../../static/js"
+
+// nodeOrSkip finds Node.js, in which the page's own modules run without a browser.
+func nodeOrSkip(t *testing.T) string {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("SKIPPED: there is no node here, so nothing compared the browser's fold with this one")
+		t.Skip("SKIPPED: there is no node here, so nothing checked the page's modules")
 	}
+	// Reading the modules here makes go test run again when one of them changed.
+	for _, folder := range []string{"model", "source", "protocol"} {
+		files, err := filepath.Glob(filepath.Join(modules, folder, "*.js"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no modules in %s (%v)", folder, err)
+		}
+		for _, file := range files {
+			if _, err := os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return node
+}
+
+func TestBrowserFoldsToTheSameState(t *testing.T) {
+	node := nodeOrSkip(t)
 	for seed := range uint64(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { compareFolds(t, node, seed) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			compareFolds(t, node, randomChunk(seed, 4000), []int{4000, 1, 299, 300, 301, 1777, 3999})
+		})
+	}
+	t.Run("many partitions", func(t *testing.T) {
+		wide := wideChunk()
+		compareFolds(t, node, wide, []int{len(wide.Records), len(wide.Records) - 600})
+	})
+}
+
+func TestModulesOfThePageKeepTheirPromises(t *testing.T) {
+	command := exec.CommandContext(t.Context(), nodeOrSkip(t), "--test", "testdata/page.mjs")
+	command.Env = append(os.Environ(), "HIGHWATER_MODULES="+modules)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-func compareFolds(t *testing.T, node string, seed uint64) {
-	const events = 4000
-	moments := []int{events, 1, 299, 300, 301, 1777, events - 1}
-	c := randomChunk(seed, events)
+// wideChunk has more partitions than a state keeps, so that windows shrink to their minimum.
+func wideChunk() *event.Chunk {
+	log, now := event.NewLog(), int64(0)
+	em := event.NewEmitter(log, &now, 1)
+	for round := range 30 {
+		for index := range int32(partitionsMax + 10) {
+			if round > 0 && index > 50 {
+				break
+			}
+			o := event.Offset(round)
+			event.BatchAppended{Topic: "orders", Partition: index, BaseOffset: o, LastOffset: o}.Emit(em, 0)
+			event.RecordDescribed{Topic: "orders", Partition: index, Offset: o}.Emit(em, 0)
+		}
+	}
+	return log.Swap(&event.Chunk{})
+}
+
+// compareFolds folds events here and in the browser's modules; the first moment must be the last
+// event, the others are sought.
+func compareFolds(t *testing.T, node string, c *event.Chunk, moments []int) {
 	var input bytes.Buffer
 	want := map[int][]byte{}
 	s := New()
@@ -47,7 +101,7 @@ func compareFolds(t *testing.T, node string, seed uint64) {
 	for _, at := range moments {
 		fmt.Fprintf(&input, `{"at":%d}`+"\n", at)
 	}
-	command := exec.CommandContext(t.Context(), node, "testdata/fold.mjs", "../../static/js")
+	command := exec.CommandContext(t.Context(), node, "testdata/fold.mjs", modules)
 	command.Stdin = &input
 	var failure bytes.Buffer
 	command.Stderr = &failure
