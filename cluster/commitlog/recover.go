@@ -72,9 +72,9 @@ func (l *loader) trusts(s *segment, i int, last bool) (bool, error) {
 	if !l.o.CleanShutdown && (last || l.segments[i+1].base > l.o.RecoveryPoint) {
 		return false, nil
 	}
-	// What a roll adds to a segment may be lost even where the recovery point covers its batches.
-	justRolled := !l.o.CleanShutdown && !last && l.segments[i+1].base == l.o.RecoveryPoint
-	return l.loadEnd(s, last, justRolled)
+	// What a roll adds to a segment may be lost even where the recovery point covers its batches,
+	// so after a crash every segment's end is looked at; that is one short read each.
+	return l.loadEnd(s, last, !l.o.CleanShutdown)
 }
 
 // distrust rescans a segment; if it is broken, it becomes the last one.
@@ -126,14 +126,14 @@ func (l *Log) loadIndexes(s *segment) (bool, error) {
 
 // loadEnd reads what lies behind a segment's last index entry: its largest timestamp and, for the
 // last segment, the log's end. False says that the segment does not end with a whole batch.
-func (l *Log) loadEnd(s *segment, last, justRolled bool) (bool, error) {
+func (l *Log) loadEnd(s *segment, last, crashed bool) (bool, error) {
 	s.maxTimestamp, s.maxTimestampOffset = s.times.last()
 	if !last {
 		// A closed segment's time index ends with its largest timestamp, and nothing appends here.
 		if err := errors.Join(s.offsets.close(), s.times.close()); err != nil {
 			return false, err
 		}
-		if s.times.count() > 0 && !justRolled {
+		if s.times.count() > 0 && !crashed {
 			return true, nil
 		}
 	}
