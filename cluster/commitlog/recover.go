@@ -244,7 +244,7 @@ func (l *Log) recoverEpoch(h *record.Header) {
 
 // rescan checks every batch of a segment and rebuilds everything from them: the three indexes, the
 // epochs, the producers. At the first batch that is not whole, not valid, or not in order, it
-// cuts the segment; it reports whether it did.
+// cuts the segment; it reports whether anything but unwritten room was cut.
 func (l *loader) rescan(s *segment) (bool, error) {
 	l.r.Rescanned++
 	l.dense = !l.o.CleanShutdown
@@ -283,7 +283,10 @@ func (l *loader) rescan(s *segment) (bool, error) {
 		return false, nil
 	}
 	l.r.TruncatedBytes += size - s.size
-	return true, s.log.Truncate(s.size)
+	// Zeroes are room that nobody wrote to; whether batches are missing there, the next segment's
+	// base tells.
+	broken := !isPreallocated(s.log, s.size)
+	return broken, s.log.Truncate(s.size)
 }
 
 func (l *Log) rescanProducer(s *segment, batches *scanner) error {
