@@ -20,6 +20,7 @@ import (
 	"highwater/cluster/controller"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/cluster/metadata"
 	"highwater/cluster/wire"
 	"highwater/cluster/world"
 )
@@ -92,7 +93,7 @@ func New(config Config) (*Cluster, error) {
 	if len(config.Kafka) > 0 {
 		c.edge = wire.New(wire.Config{World: c.world, Served: broker.Served(), Log: config.Log})
 	}
-	c.quorum = controller.NewQuorum(c.world, config.Controllers)
+	c.quorum = controller.NewQuorum(c.world, c.voters())
 	c.addNodes()
 	return c, nil
 }
@@ -125,8 +126,8 @@ func (c *Cluster) applySettings() error {
 			return err
 		}
 		if !known {
-			if err := broker.ValidateSetting(name, value); err != nil {
-				c.config.Log.Warn("setting has no effect", "name", name, "error", err)
+			if err := metadata.ValidateBrokerConfig(name, value); err != nil {
+				return fmt.Errorf("cluster: setting %s: %w", name, err)
 			}
 		}
 		c.static[name] = value
@@ -222,10 +223,9 @@ func (c *Cluster) addNodes() {
 		c.world.Add(world.Spec{ID: id, Role: "controller",
 			Start: func(env *world.Env) (world.Node, error) {
 				return controller.New(env, c.quorum, controller.Config{ClusterID: c.config.ClusterID,
-					Disk: c.disks[id], SessionTimeout: c.settings.SessionTimeout,
-					NumPartitions:      c.settings.NumPartitions,
-					DefaultReplication: c.settings.DefaultReplication,
-					Static:             c.static, Log: c.config.Log})
+					Disk: c.disks[id], BrokerSessionTimeout: c.settings.SessionTimeout,
+					NumPartitions:            c.settings.NumPartitions,
+					DefaultReplicationFactor: c.settings.DefaultReplication})
 			}})
 	}
 	for _, id := range c.config.Brokers {
@@ -241,6 +241,19 @@ func (c *Cluster) addNodes() {
 		Start: func(env *world.Env) (world.Node, error) {
 			return client.New(env, c.config.Brokers), nil
 		}})
+}
+
+// controllerPort is what the first controller's address says in the metadata log. Nobody listens
+// there: controllers are reached over the world's links.
+const controllerPort = 9192
+
+func (c *Cluster) voters() []controller.Voter {
+	voters := make([]controller.Voter, 0, len(c.config.Controllers))
+	for i, id := range c.config.Controllers {
+		voters = append(voters, controller.Voter{ID: id, Host: "127.0.0.1",
+			Port: uint16(controllerPort + i)})
+	}
+	return voters
 }
 
 func (c *Cluster) advertised(id event.NodeID) (string, int32) {
@@ -344,7 +357,7 @@ func (c *Cluster) Close() error {
 		stop()
 	}
 	if c.edge != nil {
-		errs = append(errs, c.edge.Close())
+		c.edge.Close()
 	}
 	return errors.Join(append(errs, c.closeDisks())...)
 }
@@ -358,10 +371,10 @@ func (c *Cluster) shut() error {
 		if b := c.broker(id); b != nil {
 			errs = append(errs, b.CloseCleanly())
 		}
-		c.end(id, world.Stopping{How: "stop"})
+		errs = append(errs, c.end(id, world.Stopping{How: "stop"}))
 	}
 	for _, id := range c.config.Controllers {
-		c.end(id, world.Stopping{How: "stop"})
+		errs = append(errs, c.end(id, world.Stopping{How: "stop"}))
 	}
 	return errors.Join(errs...)
 }

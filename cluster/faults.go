@@ -35,13 +35,17 @@ func (c *Cluster) up(id event.NodeID) error {
 }
 
 // end takes an incarnation away: its Raft first, which panics when its store goes before it.
-func (c *Cluster) end(id event.NodeID, s world.Stopping) {
-	c.quorum.NodeDown(id)
+func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
+	err := c.quorum.NodeDown(id)
 	c.world.StopNode(id, s)
 	if c.edge != nil {
 		c.edge.CloseNode(id, s.How)
 	}
 	c.disks[id].Kill()
+	if err != nil {
+		return fmt.Errorf("%s: stop its Raft: %w", c.named(id), err)
+	}
+	return nil
 }
 
 // nodeFailed is called when a node took itself down.
@@ -50,7 +54,9 @@ func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
 	if c.disks[id] == nil {
 		return
 	}
-	c.quorum.NodeDown(id)
+	if err := c.quorum.NodeDown(id); err != nil {
+		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)
+	}
 	if c.edge != nil {
 		c.edge.CloseNode(id, reason)
 	}
@@ -63,8 +69,7 @@ func (c *Cluster) Kill(id event.NodeID) error {
 	if err := c.up(id); err != nil {
 		return err
 	}
-	c.end(id, world.Stopping{How: "kill"})
-	return nil
+	return c.end(id, world.Stopping{How: "kill"})
 }
 
 // PowerCut ends a node and takes what its disk had not synced, but for a seeded part of it.
@@ -73,7 +78,9 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 		return err
 	}
 	dirty := c.disks[id].Dirty()
-	c.quorum.NodeDown(id)
+	if err := c.quorum.NodeDown(id); err != nil {
+		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)
+	}
 	c.world.StopNode(id, world.Stopping{How: "power-cut", LostBytes: dirty})
 	if c.edge != nil {
 		c.edge.CloseNode(id, "power cut")
@@ -91,11 +98,15 @@ func (c *Cluster) Stop(id event.NodeID) error {
 		return err
 	}
 	if b := c.broker(id); b != nil {
-		b.Stop(func() { c.end(id, world.Stopping{How: "stop", Rule: event.RuleControlledShutdown}) })
+		b.Stop(func() {
+			err := c.end(id, world.Stopping{How: "stop", Rule: event.RuleControlledShutdown})
+			if err != nil {
+				c.config.Log.Error("controlled shutdown", "node", id, "error", err)
+			}
+		})
 		return nil
 	}
-	c.end(id, world.Stopping{How: "stop"})
-	return nil
+	return c.end(id, world.Stopping{How: "stop"})
 }
 
 // Restart starts a node that is down.
@@ -163,18 +174,13 @@ func (c *Cluster) Cut(a, b event.NodeID, bothWays bool) error {
 
 // Heal heals a link in one direction or both.
 func (c *Cluster) Heal(a, b event.NodeID, bothWays bool) error {
-	return c.eachWay(a, b, bothWays, c.heal)
-}
-
-func (c *Cluster) heal(from, to event.NodeID) {
-	c.world.Heal(from, to)
-	c.quorum.LinksChanged()
+	return c.eachWay(a, b, bothWays, c.world.Heal)
 }
 
 // HealAll heals every cut link.
 func (c *Cluster) HealAll() error {
 	for _, link := range c.world.CutLinks() {
-		c.heal(link[0], link[1])
+		c.world.Heal(link[0], link[1])
 	}
 	return nil
 }

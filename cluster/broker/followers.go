@@ -5,8 +5,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 	"highwater/cluster/partition"
+	"highwater/cluster/record"
 	"highwater/cluster/replica"
 	"highwater/cluster/world"
 )
@@ -263,16 +265,44 @@ func (b *Broker) fetched(pos *position, bytesMax, whole int) (replica.FetchedPar
 		return f, true
 	}
 	if pos.Offset < log.LogEndOffset() {
-		read, err := log.ReadAll(pos.Offset, bytesMax, log.LogEndOffset(), bytesMax == whole)
+		read, err := log.Read(pos.Offset, bytesMax, log.LogEndOffset(), bytesMax == whole)
+		if err == nil {
+			f.Records = int32(read.Records)
+			f.Batches, err = single(&read)
+		}
 		if err != nil {
 			b.failDisk("read", err)
 			return f, false
 		}
-		f.Batches, f.Records = read.Buffers, int32(read.Records)
 	}
 	if len(f.Batches) == 0 && pos.sentHW == f.HighWatermark {
 		return f, false
 	}
 	pos.sentHW = f.HighWatermark
 	return f, true
+}
+
+// single returns what was read as one buffer a batch. Batches at the log's end are shared; older
+// ones are read from the file and cut apart.
+func single(read *commitlog.Slices) ([]record.Buffer, error) {
+	if len(read.Ranges) == 0 {
+		return read.Buffers, nil
+	}
+	defer read.Release()
+	loaded, err := read.Load()
+	if err != nil {
+		return nil, err
+	}
+	var batches []record.Buffer
+	for _, buffer := range loaded {
+		err := commitlog.EachBatch(buffer, func(_ record.Header, batch record.Buffer) error {
+			batch.Retain()
+			batches = append(batches, batch)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return batches, nil
 }

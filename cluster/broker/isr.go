@@ -90,7 +90,7 @@ func answerProposal(p *partition.Partition, answer *kmsg.AlterPartitionResponse,
 		return
 	}
 	for i := range answer.Topics {
-		if answer.Topics[i].TopicID != p.TopicID {
+		if answer.Topics[i].TopidID != p.TopicID {
 			continue
 		}
 		for j := range answer.Topics[i].Partitions {

@@ -49,19 +49,11 @@ func (b *Broker) openMetadataLog() error {
 	}
 	image := metadata.NewImage(b.config.ClusterID)
 	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode}
+	keep := func(_ record.Header, batch []byte) error { return b.metadata.keep(batch) }
 	for at := log.LogStartOffset(); at < log.LogEndOffset(); {
-		slices, err := log.ReadAll(at, metadataReadBytes, log.LogEndOffset(), true)
-		if err != nil {
+		if at, err = log.ReadAll(at, metadataReadBytes, log.LogEndOffset(), keep); err != nil {
 			return err
 		}
-		for _, batch := range slices.Buffers {
-			if err := b.metadata.keep(batch.Bytes); err != nil {
-				slices.Release()
-				return err
-			}
-		}
-		at = slices.NextOffset
-		slices.Release()
 	}
 	return nil
 }
@@ -199,3 +191,6 @@ func (m *metadataFollower) apply(value []byte) error {
 	m.image = image
 	return nil
 }
+
+// Applied is the offset below which this broker has replayed the metadata log.
+func (b *Broker) Applied() event.Offset { return b.metadata.applied }

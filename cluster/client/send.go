@@ -1,0 +1,266 @@
+package client
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/broker"
+	"highwater/cluster/record"
+)
+
+// Bounds of the check of our own batches, as the edge has them for everybody's.
+const (
+	inflatedMax = 64 << 20
+	keepRecords = 8
+	keepBytes   = 256
+)
+
+// Header is one header of a record; a nil Value is null.
+type Header struct {
+	Key   string
+	Value *string
+}
+
+// SendRequest is one record to send, as often as wanted.
+type SendRequest struct {
+	Topic     string
+	Partition int32 // -1: by key, or without a key a sticky one
+	Key       *string
+	Value     *string
+	Headers   []Header
+	Acks      int16 // -1 all, 0, 1
+	Times     int   // that many batches of one record, one after the other
+	// TimeoutMs is delivery.timeout.ms of each batch, 0 for the default.
+	TimeoutMs  int
+	Idempotent bool
+}
+
+// SendResult says how it went. Code is Kafka's error code, 0 when all batches were acknowledged.
+type SendResult struct {
+	Partition    int32
+	BaseOffset   int64 // of the first batch; -1 when the broker did not say
+	LastOffset   int64
+	Acknowledged int
+	Code         int16
+	Message      string
+}
+
+// producer is the identity of an idempotent producer, and who waits to use it: with more than one
+// send in flight, a retry would leave a gap in the sequence.
+type producer struct {
+	id        int64
+	epoch     int16
+	sequences map[sequenceKey]int32
+	busy      bool
+	waiting   []func()
+}
+
+type sequenceKey struct {
+	topic     string
+	partition int32
+}
+
+func newProducer() producer {
+	return producer{id: -1, epoch: -1, sequences: map[sequenceKey]int32{}}
+}
+
+// sending is one SendRequest under way.
+type sending struct {
+	c         *Client
+	request   SendRequest
+	result    SendResult
+	done      func(SendResult)
+	operation *operation // of the current batch
+	sequence  int32
+	chosen    bool // the current batch has its partition
+}
+
+// Send produces. It looks for a new leader as often as needed, but NOT_ENOUGH_REPLICAS and the
+// like end it at once: whoever watches wants to see them.
+func (c *Client) Send(request SendRequest, done func(SendResult)) {
+	s := &sending{c: c, request: request, done: done,
+		result: SendResult{Partition: request.Partition, BaseOffset: -1, LastOffset: -1}}
+	if !request.Idempotent {
+		s.next()
+		return
+	}
+	p := &c.producer
+	if p.busy {
+		p.waiting = append(p.waiting, s.next)
+		return
+	}
+	p.busy = true
+	s.next()
+}
+
+func (s *sending) end(code int16) {
+	s.result.Code = code
+	if s.request.Idempotent {
+		p := &s.c.producer
+		if code != 0 { // the fate of the last batch is open: begin anew, as Kafka bumps the epoch
+			p.id, p.epoch = -1, -1
+			clear(p.sequences)
+		}
+		p.busy = false
+		if len(p.waiting) > 0 {
+			following := p.waiting[0]
+			p.waiting = p.waiting[1:]
+			p.busy = true
+			defer following()
+		}
+	}
+	s.done(s.result)
+}
+
+// next sends the next batch, or ends.
+func (s *sending) next() {
+	if s.result.Acknowledged >= max(s.request.Times, 1) {
+		s.end(0)
+		return
+	}
+	s.chosen = false
+	o := s.c.begin(time.Duration(s.request.TimeoutMs)*time.Millisecond, s.end)
+	o.attempt = s.attempt
+	s.operation = o
+	s.attempt()
+}
+
+func (s *sending) attempt() {
+	o, c := s.operation, s.c
+	if s.request.Idempotent && c.producer.id < 0 {
+		s.initProducer()
+		return
+	}
+	o.withTopic(s.request.Topic, func(t *topic) {
+		if !s.chosen {
+			s.choose(int32(len(t.partitions)))
+		}
+		o.withLeader(s.request.Topic, s.result.Partition, s.produce)
+	})
+}
+
+// choose gives the batch its partition, which it keeps through all retries.
+func (s *sending) choose(partitions int32) {
+	s.chosen = true
+	if s.result.Partition = s.request.Partition; s.result.Partition < 0 {
+		bytes := record.HeaderBytes
+		if s.request.Value != nil {
+			bytes += len(*s.request.Value)
+		}
+		s.result.Partition = s.c.choose(s.request.Topic, s.request.Key, bytes, partitions)
+	}
+	s.sequence = s.c.producer.sequences[sequenceKey{s.request.Topic, s.result.Partition}]
+}
+
+func (s *sending) initProducer() {
+	o := s.operation
+	request := kmsg.NewPtrInitProducerIDRequest()
+	request.ProducerID, request.ProducerEpoch = -1, -1
+	askAny(o, request, 4, func(response *kmsg.InitProducerIDResponse) {
+		if response.ErrorCode != 0 {
+			o.retryOrFail(response.ErrorCode)
+			return
+		}
+		s.c.producer.id, s.c.producer.epoch = response.ProducerID, response.ProducerEpoch
+		s.attempt()
+	})
+}
+
+// batch builds the bytes anew for each attempt: the leader writes its epoch into them.
+func (s *sending) batch() (broker.Batch, error) {
+	b := record.NewBuilder()
+	if s.request.Idempotent {
+		b.ProducerID, b.ProducerEpoch = s.c.producer.id, s.c.producer.epoch
+		b.BaseSequence = s.sequence
+	}
+	headers := make([]record.RecordHeader, len(s.request.Headers))
+	for i, h := range s.request.Headers {
+		headers[i] = record.RecordHeader{Key: h.Key, Value: bytesOf(h.Value)}
+	}
+	b.Add(s.c.env.UnixMilli(), bytesOf(s.request.Key), bytesOf(s.request.Value), headers...)
+	sealed, err := b.Bytes()
+	if err != nil {
+		return broker.Batch{}, err
+	}
+	facts, invalid := record.Validate(sealed, record.Validation{InflatedMax: inflatedMax,
+		KeepRecords: keepRecords, KeepBytes: keepBytes})
+	return broker.Batch{Buffer: record.Buffer{Bytes: sealed}, Facts: facts, Err: invalid}, nil
+}
+
+func bytesOf(text *string) []byte {
+	if text == nil {
+		return nil
+	}
+	return []byte(*text)
+}
+
+func (s *sending) produce(to leadership) {
+	batch, err := s.batch()
+	if err != nil {
+		s.result.Message = err.Error()
+		s.end(kerr.CorruptMessage.Code)
+		return
+	}
+	body := kmsg.NewPtrProduceRequest()
+	body.SetVersion(12)
+	body.Acks = s.request.Acks
+	timeout := min(requestTimeout, s.operation.left())
+	body.TimeoutMillis = int32(timeout / time.Millisecond)
+	t := kmsg.NewProduceRequestTopic()
+	t.Topic = s.request.Topic
+	p := kmsg.NewProduceRequestTopicPartition()
+	p.Partition = s.result.Partition
+	t.Partitions = []kmsg.ProduceRequestTopicPartition{p}
+	body.Topics = []kmsg.ProduceRequestTopic{t}
+	s.c.ask(to.leader, &broker.Request{Body: body, Batches: []broker.Batch{batch},
+		Bytes: len(batch.Buffer.Bytes)}, timeout, s.answered)
+}
+
+func (s *sending) answered(body any, code int16) {
+	switch response := body.(type) {
+	case broker.NoAnswer, *broker.NoAnswer:
+		s.acknowledged(-1)
+	case *kmsg.ProduceResponse:
+		if len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
+			s.end(kerr.UnknownServerError.Code)
+			return
+		}
+		p := &response.Topics[0].Partitions[0]
+		if p.ErrorMessage != nil {
+			s.result.Message = *p.ErrorMessage
+		}
+		s.judge(p.ErrorCode, p.BaseOffset)
+	default:
+		s.judge(code, -1)
+	}
+}
+
+func (s *sending) judge(code int16, offset int64) {
+	switch {
+	case code == 0, code == kerr.DuplicateSequenceNumber.Code && s.request.Idempotent:
+		s.acknowledged(offset)
+	case elsewhere(code):
+		s.operation.stale(s.request.Topic, code)
+	default:
+		s.end(code)
+	}
+}
+
+func (s *sending) acknowledged(offset int64) {
+	if s.result.Acknowledged == 0 {
+		s.result.BaseOffset = offset
+	}
+	s.result.LastOffset = offset
+	s.result.Acknowledged++
+	s.result.Message = ""
+	if s.request.Idempotent {
+		key := sequenceKey{s.request.Topic, s.result.Partition}
+		s.c.producer.sequences[key] = nextSequence(s.sequence)
+	}
+	s.next()
+}
+
+// nextSequence goes from 2^31-1 back to 0.
+func nextSequence(sequence int32) int32 { return (sequence + 1) & 0x7fffffff }

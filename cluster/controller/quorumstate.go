@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+)
+
+const (
+	metadataTopic    = "__cluster_metadata"
+	metadataDir      = metadataTopic + "-0"
+	quorumStateFile  = "quorum-state"
+	metadataLogIndex = 0 // the topic's only partition
+)
+
+// quorumState is Kafka's quorum-state file of a static quorum (data_version 0). Term and vote are
+// in one file, so that one synced write holds both.
+type quorumState struct {
+	ClusterID     string        `json:"clusterId"`
+	LeaderID      event.NodeID  `json:"leaderId"`
+	LeaderEpoch   int32         `json:"leaderEpoch"`
+	VotedID       event.NodeID  `json:"votedId"`
+	AppliedOffset int64         `json:"appliedOffset"`
+	CurrentVoters []quorumVoter `json:"currentVoters"`
+	DataVersion   int           `json:"data_version"`
+}
+
+type quorumVoter struct {
+	VoterID event.NodeID `json:"voterId"`
+}
+
+func emptyQuorumState(voters []event.NodeID) quorumState {
+	s := quorumState{LeaderID: event.NoNode, VotedID: event.NoNode}
+	for _, id := range voters {
+		s.CurrentVoters = append(s.CurrentVoters, quorumVoter{id})
+	}
+	return s
+}
+
+// readQuorumState reads the file; a missing one is an empty state.
+func readQuorumState(files disk.FS, voters []event.NodeID) (quorumState, error) {
+	s := emptyQuorumState(voters)
+	b, err := files.ReadFile(path.Join(metadataDir, quorumStateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.CurrentVoters = nil
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("controller: %s: %w", quorumStateFile, err)
+	}
+	if s.LeaderEpoch < 0 || s.DataVersion != 0 {
+		return s, fmt.Errorf("controller: %s: epoch %d, data version %d",
+			quorumStateFile, s.LeaderEpoch, s.DataVersion)
+	}
+	return s, nil
+}
+
+func writeQuorumState(files disk.FS, s quorumState) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFileAtomically(files, path.Join(metadataDir, quorumStateFile), b)
+}

@@ -1,0 +1,144 @@
+package controller
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/world"
+)
+
+const messageUnknownTopic = "This server does not host this topic-partition."
+
+// deleteTopics removes topics, named in versions up to 5, by name or id from 6 on.
+func (a *active) deleteTopics(call *world.Call, req *kmsg.DeleteTopicsRequest) {
+	resp := req.ResponseKind().(*kmsg.DeleteTopicsResponse)
+	ch := a.decide()
+	wanted := req.Topics
+	for _, name := range req.TopicNames {
+		t := kmsg.NewDeleteTopicsRequestTopic()
+		t.Topic = &name
+		wanted = append(wanted, t)
+	}
+	for _, w := range wanted {
+		answer := kmsg.NewDeleteTopicsResponseTopic()
+		answer.Topic, answer.TopicID = w.Topic, w.TopicID
+		t, e := findTopic(ch.image, w)
+		if e != nil {
+			answer.ErrorCode, answer.ErrorMessage = e.code, e.text()
+		} else {
+			answer.Topic, answer.TopicID = &t.Name, t.ID
+			ch.add(&metadata.RemoveTopicRecord{TopicID: t.ID}, event.RuleNone)
+		}
+		resp.Topics = append(resp.Topics, answer)
+	}
+	a.commit(ch, call, func() any { return resp })
+}
+
+func findTopic(image *metadata.Image, w kmsg.DeleteTopicsRequestTopic) (
+	*metadata.Topic, *answerError,
+) {
+	id := event.UUID(w.TopicID)
+	switch {
+	case w.Topic != nil && !id.IsZero():
+		return nil, refuse(codeInvalidRequest, "You may not specify both topic name and topic id.")
+	case w.Topic != nil:
+		if t := image.TopicByName(*w.Topic); t != nil {
+			return t, nil
+		}
+		return nil, refuse(codeUnknownTopicOrPartition, messageUnknownTopic)
+	case id.IsZero():
+		return nil, refuse(codeInvalidRequest, "Neither topic name nor id were specified.")
+	}
+	if t := image.TopicByID(id); t != nil {
+		return t, nil
+	}
+	return nil, refuse(codeUnknownTopicID, "This server does not host this topic ID.")
+}
+
+// createPartitions adds partitions to topics.
+func (a *active) createPartitions(call *world.Call, req *kmsg.CreatePartitionsRequest) {
+	resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
+	ch := a.decide()
+	names := map[string]int{}
+	for _, t := range req.Topics {
+		names[t.Topic]++
+	}
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		answer := kmsg.NewCreatePartitionsResponseTopic()
+		answer.Topic = t.Topic
+		e := refuseIf(names[t.Topic] > 1, codeInvalidRequest, "Duplicate topic name.")
+		if e == nil {
+			e = a.addPartitions(ch, t)
+		}
+		if e != nil {
+			answer.ErrorCode, answer.ErrorMessage = e.code, e.text()
+		}
+		resp.Topics = append(resp.Topics, answer)
+	}
+	if req.ValidateOnly {
+		a.reply(call, resp)
+		return
+	}
+	a.commit(ch, call, func() any { return resp })
+}
+
+func (a *active) addPartitions(ch *changes, req *kmsg.CreatePartitionsRequestTopic) *answerError {
+	t := ch.image.TopicByName(req.Topic)
+	if t == nil {
+		return refuse(codeUnknownTopicOrPartition, messageUnknownTopic)
+	}
+	present, wanted := len(t.Partitions), int(req.Count)
+	switch {
+	case wanted == present:
+		return refuse(codeInvalidPartitions,
+			fmt.Sprintf("Topic already has %d partition(s).", present))
+	case wanted < present:
+		return refuse(codeInvalidPartitions, fmt.Sprintf("The topic %s currently has %d "+
+			"partition(s); %d would not be an increase.", req.Topic, present, wanted))
+	case wanted-present > partitionsOfRequestMax:
+		return refuse(codeInvalidPartitions, fmt.Sprintf(
+			"Number of partitions is larger than the maximum of %d.", partitionsOfRequestMax))
+	}
+	factor := len(t.Partitions[0].Replicas)
+	assignments, e := a.furtherAssignments(ch.image, req, wanted-present, factor)
+	if e != nil {
+		return e
+	}
+	var records []*metadata.PartitionRecord
+	for i, replicas := range assignments {
+		p, e := newPartition(ch.image, t.ID, int32(present+i), replicas)
+		if e != nil {
+			return e
+		}
+		records = append(records, p)
+	}
+	for _, p := range records {
+		ch.add(p, event.RuleNone)
+	}
+	return nil
+}
+
+func (a *active) furtherAssignments(image *metadata.Image, req *kmsg.CreatePartitionsRequestTopic,
+	more, factor int) ([][]event.NodeID, *answerError) {
+	if req.Assignment == nil {
+		return a.place(image, more, factor)
+	}
+	if len(req.Assignment) != more {
+		return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf("Attempted to add %d "+
+			"additional partition(s), but only %d assignment(s) were specified.",
+			more, len(req.Assignment)))
+	}
+	var assignments [][]event.NodeID
+	for _, given := range req.Assignment {
+		replicas, e := checkReplicas(image, given.Replicas, factor)
+		if e != nil {
+			return nil, e
+		}
+		assignments = append(assignments, replicas)
+	}
+	return assignments, nil
+}

@@ -1,0 +1,29 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	"highwater/cluster/event"
+)
+
+// listenError says what a person can do about a port that cannot be listened on.
+func listenError(node event.NodeID, address string, err error) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("wire: broker %d cannot listen on %s: %w", node, address, err)
+	}
+	holder := "something else"
+	if _, text, splitErr := net.SplitHostPort(address); splitErr == nil {
+		if port, numberErr := strconv.Atoi(text); numberErr == nil {
+			if found := holderOf(port); found != "" {
+				holder = found
+			}
+		}
+	}
+	return fmt.Errorf("wire: broker %d cannot listen on %s, where %s listens already; "+
+		"choose another port with --kafka, or port 0 for any that is free: %w",
+		node, address, holder, err)
+}
