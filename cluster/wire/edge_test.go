@@ -16,7 +16,6 @@ import (
 	"highwater/cluster/broker"
 	"highwater/cluster/commitlog"
 	"highwater/cluster/disk"
-	"highwater/cluster/event"
 	"highwater/cluster/record"
 	"highwater/cluster/world"
 )
@@ -451,5 +450,4 @@ func TestTooManyConnectionsAreTurnedAway(t *testing.T) {
 	first[0].conn.Close()
 	<-s.gone
 	s.connect().expectService(2)
-	_ = event.FirstOutside
 }
