@@ -272,12 +272,12 @@ func (h *Hub) Events(from, to event.Seq) (*event.Chunk, error) {
 	if to > h.state.Seq {
 		return nil, h.notKept(to)
 	}
-	c := &event.Chunk{}
+	c, known := &event.Chunk{}, knownTexts{}
 	for from <= to {
 		g := h.recorder.groupOf(from)
 		run := g.from(from)
 		run = run[:min(len(run), int(to-from)+1)]
-		h.recorder.copyInto(c, &g.events, run)
+		h.recorder.copyInto(c, &g.events, run, &known)
 		from += event.Seq(len(run))
 	}
 	return c, nil

@@ -23,10 +23,11 @@ type recorder struct {
 type group struct {
 	before *model.State // folded up to just before the first event
 	events event.Chunk
+	known  knownTexts
 }
 
 // slots names the slots of a kind that point into a chunk.
-type slots struct{ texts, lists []int }
+type slots struct{ texts, lists []uint8 }
 
 func newRecorder(eventsMax int, begin *model.State) *recorder {
 	const groupsKept = 16
@@ -36,9 +37,9 @@ func newRecorder(eventsMax int, begin *model.State) *recorder {
 		for i, f := range row.Fields {
 			switch f.Type {
 			case event.Text:
-				r.links[row.Kind].texts = append(r.links[row.Kind].texts, i)
+				r.links[row.Kind].texts = append(r.links[row.Kind].texts, uint8(i))
 			case event.Nodes:
-				r.links[row.Kind].lists = append(r.links[row.Kind].lists, i)
+				r.links[row.Kind].lists = append(r.links[row.Kind].lists, uint8(i))
 			}
 		}
 	}
@@ -68,47 +69,58 @@ func (r *recorder) next(now *model.State) {
 	r.groups = r.groups[:len(r.groups)-1]
 	r.dropped += int64(len(oldest.events.Records))
 	oldest.events.Reset()
+	oldest.known = knownTexts{}
 	oldest.before = nil
 	r.spare = oldest
 }
 
-// add copies events of a chunk, at most as many as there is room for.
+// add copies a run of a chunk's records, at most as many as there is room for.
 func (r *recorder) add(c *event.Chunk, records []event.Record) {
-	r.copyInto(&r.groups[len(r.groups)-1].events, c, records)
+	g := r.groups[len(r.groups)-1]
+	r.copyInto(&g.events, c, records, &g.known)
 }
 
-// copyInto appends records of the chunk from to another chunk, with what they point to.
-func (r *recorder) copyInto(to, from *event.Chunk, records []event.Record) {
-	for i := range records {
-		to.Records = append(to.Records, records[i])
-		if int(records[i].Kind) >= len(r.links) {
+// copyInto appends records of the chunk from to another chunk, with what they point to. The same few
+// topics and APIs come again and again: known finds most of their texts in the chunk already.
+func (r *recorder) copyInto(to, from *event.Chunk, records []event.Record, known *knownTexts) {
+	at := len(to.Records)
+	to.Records = append(to.Records, records...)
+	for i := at; i < len(to.Records); i++ {
+		record := &to.Records[i]
+		if int(record.Kind) >= len(r.links) {
 			continue
 		}
-		values := &to.Records[len(to.Records)-1].Values
-		for _, slot := range r.links[records[i].Kind].texts {
-			values[slot] = addText(to, from.Text(values[slot]))
+		links := &r.links[record.Kind]
+		for _, slot := range links.texts {
+			if v := record.Values[slot]; v > 0 {
+				record.Values[slot] = known.add(to, from.Text(v))
+			}
 		}
-		for _, slot := range r.links[records[i].Kind].lists {
-			if list := from.List(values[slot]); len(list) > 0 {
-				to.Lists = append(to.Lists, list)
-				values[slot] = int64(len(to.Lists))
+		for _, slot := range links.lists {
+			if v := record.Values[slot]; v > 0 {
+				to.Lists = append(to.Lists, from.List(v))
+				record.Values[slot] = int64(len(to.Lists))
 			}
 		}
 	}
 }
 
-// addText adds a text unless one of the last few is the same, as a topic's name mostly is.
-func addText(c *event.Chunk, text string) int64 {
+// knownTexts remembers where in a chunk a text was put last, by a cheap hash; a miss only costs
+// a second copy of a text.
+type knownTexts [128]int32
+
+func (k *knownTexts) add(c *event.Chunk, text string) int64 {
 	if text == "" {
 		return 0
 	}
-	for i := len(c.Texts) - 1; i >= max(0, len(c.Texts)-4); i-- {
-		if c.Texts[i] == text {
-			return int64(i + 1)
-		}
+	n := len(text)
+	at := &k[(n*31+int(text[0])+int(text[n-1])*7)&(len(k)-1)]
+	if *at > 0 && c.Texts[*at-1] == text {
+		return int64(*at)
 	}
 	c.Texts = append(c.Texts, text)
-	return int64(len(c.Texts))
+	*at = int32(len(c.Texts))
+	return int64(*at)
 }
 
 // first is the seq of the oldest event kept; it is above last when there is none.

@@ -111,8 +111,13 @@ func (s *State) node(id event.NodeID) *Node {
 }
 
 func (s *State) link(from, to event.NodeID) *Link {
+	recent := &s.recentLinks[(from*5+to)&15]
+	if l := *recent; l != nil && l.From == from && l.To == to {
+		return l
+	}
 	key := linkKey{from, to}
 	if l := s.links[key]; l != nil {
+		*recent = l
 		return l
 	}
 	if len(s.Links) >= linksMax {

@@ -37,6 +37,7 @@ func (s *State) reindex() {
 	s.links = map[linkKey]*Link{}
 	s.clients = map[event.NodeID]*Client{}
 	clear(s.recent[:])
+	clear(s.recentLinks[:])
 	s.logCount = 0
 	for _, l := range s.Links {
 		s.links[linkKey{l.From, l.To}] = l

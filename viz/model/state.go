@@ -52,10 +52,12 @@ type State struct {
 	NotKept   NotKept   `json:"notKept"`
 
 	partitions map[partitionKey]*Partition
-	recent     [16]*Partition // by partitionKey.slot, so that most look-ups need no hashing
+	recent     [16]*Partition // so that most look-ups need no hashing
 	links      map[linkKey]*Link
-	clients    map[event.NodeID]*Client
-	logCount   int
+	// recentLinks saves the hashing as recent does.
+	recentLinks [16]*Link
+	clients     map[event.NodeID]*Client
+	logCount    int
 }
 
 type partitionKey struct {
