@@ -31,6 +31,7 @@ type metadataFollower struct {
 	highWatermark event.Offset
 	applied       event.Offset // everything below is in image
 	leader        event.NodeID
+	acting        bool // this incarnation's registration was replayed
 }
 
 // pendingRecord is a metadata record that is stored and not yet applied.
@@ -169,12 +170,24 @@ func (b *Broker) applyMetadata() {
 	if replayed != 0 {
 		b.env.Events.Cause = replayed
 	}
-	if !m.image.InTransaction() {
+	b.actOnMetadata()
+}
+
+// actOnMetadata does what the image asks, once this incarnation's registration is in it. Before,
+// the image may still say that the former incarnation leads: acting on that would append in an
+// epoch whose tail this one may have lost.
+func (b *Broker) actOnMetadata() {
+	m := &b.metadata
+	if b.session.epoch < 0 && !m.acting || int64(m.applied) <= b.session.epoch {
+		return
+	}
+	m.acting = true
+	if !m.image.InTransaction() && m.acted != m.image {
 		changes := metadata.Changes(m.acted, m.image)
 		m.acted = m.image
 		b.act(changes)
 	}
-	if b.session.fenced && int64(m.applied) > b.session.epoch && b.session.epoch >= 0 {
+	if b.session.fenced && b.session.epoch >= 0 && !b.env.Dead() {
 		b.heartbeatNow()
 	}
 }

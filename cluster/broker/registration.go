@@ -62,6 +62,7 @@ func (b *Broker) sendRegistration() {
 		b.session.epoch = answer.BrokerEpoch
 		b.checkpoints.brokerEpoch = answer.BrokerEpoch
 		b.session.heartbeat = b.env.AfterQuiet("heartbeat", 0, b.sendHeartbeat)
+		b.actOnMetadata()
 	})
 }
 

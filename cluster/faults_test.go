@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/record"
+)
+
+// load keeps one acks=all record under way and remembers what was acknowledged.
+type load struct {
+	d       *driver
+	topic   string
+	next    int
+	acked   map[int64]string // by offset
+	order   []int64
+	stopped bool
+	open    bool
+}
+
+func (d *driver) load(topic string) *load {
+	l := &load{d: d, topic: topic, acked: map[int64]string{}}
+	l.send()
+	return l
+}
+
+func (l *load) send() {
+	if l.stopped {
+		return
+	}
+	l.open = true
+	value := "v" + strconv.Itoa(l.next)
+	l.next++
+	leader, _ := l.d.c.Leader(l.topic, 0)
+	if leader == event.NoNode {
+		l.later()
+		return
+	}
+	request := produceRequest(l.topic, -1, "k", value, l.d.env.UnixMilli())
+	l.d.env.Request(leader, "Produce", request, 10*time.Second, func(body any, err error) {
+		answer, ok := body.(*kmsg.ProduceResponse)
+		if err != nil || !ok || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+			l.later()
+			return
+		}
+		at := answer.Topics[0].Partitions[0].BaseOffset
+		if before, taken := l.acked[at]; taken {
+			l.d.t.Errorf("seed %d: offset %d acknowledged for %s and for %s", l.d.c.config.Seed, at,
+				before, value)
+		}
+		l.acked[at] = value
+		l.order = append(l.order, at)
+		l.d.env.AfterQuiet("load", time.Duration(l.d.env.Dice().IntN(20))*time.Millisecond, l.send)
+	})
+}
+
+func (l *load) later() {
+	l.open = false
+	l.d.env.AfterQuiet("load", 50*time.Millisecond, l.send)
+}
+
+// contents reads a replica's batches below its high watermark.
+func contents(t *testing.T, c *Cluster, node event.NodeID, topic string) (map[int64]string, []byte) {
+	t.Helper()
+	p := c.Broker(node).Partition(topic, 0)
+	values := map[int64]string{}
+	var all []byte
+	_, err := p.Log.ReadAll(p.Log.LogStartOffset(), 1<<30, p.HighWatermark(),
+		func(h record.Header, batch []byte) error {
+			all = append(all, batch...)
+			return record.EachRecord(batch, 1<<20, func(r record.Record) error {
+				values[h.BaseOffset+int64(r.OffsetDelta)] = string(r.Value)
+				return nil
+			})
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values, all
+}
+
+// settled waits until all three replicas are in sync and agree on the high watermark.
+func (d *driver) settled(topic string) {
+	d.t.Helper()
+	d.until("all replicas in sync and level", 90*time.Second, func() bool {
+		isr, _ := d.c.Isr(topic, 0)
+		if len(isr) != 3 {
+			return false
+		}
+		end, _ := d.c.LogEndOffset(1, topic, 0)
+		for _, id := range d.c.Brokers() {
+			hw, _ := d.c.HighWatermarkOn(id, topic, 0)
+			leo, _ := d.c.LogEndOffset(id, topic, 0)
+			if hw != end || leo != end {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// check holds what was acknowledged against what the replicas have.
+func (l *load) check() {
+	l.d.t.Helper()
+	var first []byte
+	for _, id := range l.d.c.Brokers() {
+		values, all := contents(l.d.t, l.d.c, id, l.topic)
+		for _, at := range l.order {
+			if values[at] != l.acked[at] {
+				l.d.t.Fatalf("seed %d: broker %d has %q at offset %d, acknowledged was %q",
+					l.d.c.config.Seed, id, values[at], at, l.acked[at])
+			}
+		}
+		if first == nil {
+			first = all
+		} else if !bytes.Equal(first, all) {
+			l.d.t.Fatalf("seed %d: broker %d differs below the high watermark", l.d.c.config.Seed, id)
+		}
+	}
+}
+
+func seeds(t *testing.T, short, full uint64) uint64 {
+	if text := os.Getenv("HIGHWATER_SEEDS"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
+func TestNothingAcknowledgedIsLostWhenTheLeaderDiesInsideItsSession(t *testing.T) {
+	for seed := range seeds(t, 20, 200) {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) { leaderDies(t, seed) })
+	}
+}
+
+func leaderDies(t *testing.T, seed uint64) {
+	c, s := start(t, Config{Seed: seed, Latency: time.Millisecond})
+	defer func() { dump(t, s, os.Getenv("DUMP")) }()
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "2", 1, 2, 3)
+	l := d.load("orders")
+	dice := rand.New(rand.NewPCG(seed, 42))
+	w := c.World()
+	for range 4 {
+		w.RunFor(time.Duration(500+dice.IntN(3000)) * time.Millisecond)
+		leader, _ := c.Leader("orders", 0)
+		if leader == event.NoNode || !c.Alive(leader) {
+			continue
+		}
+		var err error
+		if dice.IntN(2) == 0 {
+			err = c.Kill(leader)
+		} else {
+			err = c.PowerCut(leader)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.RunFor(time.Second)
+		if err := c.Restart(leader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.RunFor(20 * time.Second)
+	l.stopped = true
+	d.settled("orders")
+	if len(l.order) < 50 {
+		t.Errorf("seed %d: only %d records were acknowledged", seed, len(l.order))
+	}
+	l.check()
+}
+
+func TestSameSeedSameTraceAndSameFiles(t *testing.T) {
+	run := func() ([]string, string) {
+		c, s := start(t, Config{Seed: 7, Latency: time.Millisecond})
+		d := drive(t, c)
+		d.ready()
+		d.topic("orders", "2", 1, 2, 3)
+		l := d.load("orders")
+		c.World().RunFor(time.Second)
+		must(t, c.PowerCut(1))
+		c.World().RunFor(3 * time.Second)
+		active, _ := c.Controller()
+		must(t, c.Kill(active))
+		must(t, c.Restart(1))
+		c.World().RunFor(20 * time.Second)
+		must(t, c.Restart(active))
+		l.stopped = true
+		d.settled("orders")
+		return s.lines, files(t, c)
+	}
+	lines, sum := run()
+	again, sumAgain := run()
+	for i := range lines {
+		if i >= len(again) || lines[i] != again[i] {
+			t.Fatalf("event %d differs:\n%s\n%s", i+1, lines[i], slices.Concat(again, []string{""})[i])
+		}
+	}
+	if sum != sumAgain {
+		t.Error("the same events, but other files")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files is the content of every node's disk in one text.
+func files(t *testing.T, c *Cluster) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, id := range c.nodes() {
+		var walk func(dir string)
+		walk = func(dir string) {
+			entries, err := c.Disk(id).List(path.Join(".", dir))
+			must(t, err)
+			for _, e := range entries {
+				name := path.Join(dir, e.Name)
+				if e.Dir {
+					walk(name)
+					continue
+				}
+				content, err := c.Disk(id).ReadFile(name)
+				must(t, err)
+				fmt.Fprintf(&b, "%d %s %d %x\n", id, name, len(content), bytes.TrimRight(content, "\x00"))
+			}
+		}
+		walk("")
+	}
+	return b.String()
+}
