@@ -80,8 +80,8 @@ func (r *recorder) add(c *event.Chunk, records []event.Record) {
 	r.copyInto(&g.events, c, records, &g.known)
 }
 
-// copyInto appends records of the chunk from to another chunk, with what they point to. The same few
-// topics and APIs come again and again: known finds most of their texts in the chunk already.
+// copyInto appends records of the chunk from to another chunk, with what they point to. The same
+// few topics and APIs come again and again: known finds most of their texts in the chunk already.
 func (r *recorder) copyInto(to, from *event.Chunk, records []event.Record, known *knownTexts) {
 	at := len(to.Records)
 	to.Records = append(to.Records, records...)

@@ -6,8 +6,8 @@ import (
 	"highwater/cluster/event"
 )
 
-// floodChunk is one produced batch of a three-replica topic, as the engine tells it: a request, three
-// appends, two fetches with their answers, and the high watermark on three nodes.
+// floodChunk is one produced batch of a three-replica topic, as the engine tells it: a request,
+// three appends, two fetches with their answers, and the high watermark on three nodes.
 func floodChunk(log *event.Log, i int64) *event.Chunk {
 	now := i * 25000
 	em := map[event.NodeID]*event.Emitter{}

@@ -50,7 +50,8 @@ func TestTraceReadsBackAndWritesTheSameBytes(t *testing.T) {
 	}
 }
 
-const header = `{"highwater":"trace","version":1,"minor":9,"seed":"7","origin":"0","software":"x","new":1}` + "\n"
+const header = `{"highwater":"trace","version":1,"minor":9,"seed":"7","origin":"0",` +
+	`"software":"x","new":1}` + "\n"
 
 func TestWhatAnOlderReaderDoesNotKnowIsKeptRaw(t *testing.T) {
 	lines := []string{
@@ -77,7 +78,8 @@ func TestWhatAnOlderReaderDoesNotKnowIsKeptRaw(t *testing.T) {
 }
 
 func TestErrorsNameTheLine(t *testing.T) {
-	good := `{"seq":"1","at":"5","node":1,"cause":"0","rule":"","event":"NodePaused","fields":{}}` + "\n"
+	const good = `{"seq":"1","at":"5","node":1,"cause":"0","rule":"","event":"NodePaused",` +
+		`"fields":{}}` + "\n"
 	for name, c := range map[string]struct{ file, want string }{
 		"no header":      {good, "no trace header"},
 		"empty":          {"", "no trace header"},
@@ -89,7 +91,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"endless line":   {header + strings.Repeat("x", KeyframeMax+1), "line 2"},
 		"long event":     {header + good + strings.Repeat("x", LineMax+1), "line 3"},
 	} {
-		if _, err := ReadAll(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := ReadAll(strings.NewReader(c.file))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want it to name %q", name, err, c.want)
 		}
 	}
@@ -108,8 +111,9 @@ func TestKeyframeReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read.KeyframeSeq != 50 || string(read.Keyframe) != `{"seq":"50"}` || len(read.Chunk.Records) != 10 {
-		t.Errorf("keyframe %d %s, %d events", read.KeyframeSeq, read.Keyframe, len(read.Chunk.Records))
+	n := len(read.Chunk.Records)
+	if read.KeyframeSeq != 50 || string(read.Keyframe) != `{"seq":"50"}` || n != 10 {
+		t.Errorf("keyframe %d %s, %d events", read.KeyframeSeq, read.Keyframe, n)
 	}
 }
 

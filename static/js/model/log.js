@@ -142,7 +142,9 @@ function startAt(log, start) {
   log.logStartOffset = start;
   log.leo = larger(log.leo, start);
   log.batches = log.batches.filter((b) => compare(b.lastOffset, start) >= 0);
-  while (log.epochs.length > 1 && compare(log.epochs[1].startOffset, start) <= 0) log.epochs.shift();
+  while (log.epochs.length > 1 && compare(log.epochs[1].startOffset, start) <= 0) {
+    log.epochs.shift();
+  }
   if (log.epochs.length > 0) {
     const first = log.epochs[0];
     log.epochs[0] = { ...first, startOffset: larger(first.startOffset, start) };
@@ -156,13 +158,14 @@ function startAt(log, start) {
 function truncated(log, event) {
   const f = event.fields;
   log.totals.truncations++;
-  if (f.after !== f.before) cut(log, event, f.before, f.after); // equal: a torn tail without offsets
+  // They are equal for a torn tail that had no offsets yet.
+  if (f.after !== f.before) cut(log, event, f.before, f.after);
   if (compare(f.highWatermark, "0") >= 0) log.hw = f.highWatermark;
 }
 
 /**
- * Ends the log at after and keeps for the picture what that took. An end beyond the old one is a log
- * that begins anew there: nothing of it stays.
+ * Ends the log at after and keeps for the picture what that took. An end beyond the old one is a
+ * log that begins anew there: nothing of it stays.
  * @param {any} log
  * @param {Event} event
  * @param {string} before

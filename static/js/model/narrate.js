@@ -6,9 +6,11 @@ import { kinds, rules } from "../protocol/kinds.js";
 /** @typedef {import("./state.js").Event} Event */
 
 const firstOutside = 1 << 20;
-const nodeFields = new Set(["from", "to", "leader", "leaderBefore", "replica", "broker", "candidate",
-  "for", "connection"]);
-const durationFields = { LinkDelayed: ["latency"], NodeClockChanged: ["offset"], DiskFaultSet: ["delay"] };
+const nodeFields = new Set(["from", "to", "leader", "leaderBefore", "replica", "broker",
+  "candidate", "for", "connection"]);
+const durationFields = {
+  LinkDelayed: ["latency"], NodeClockChanged: ["offset"], DiskFaultSet: ["delay"],
+};
 
 /**
  * Names a node by its id alone: Kafka's habit of numbering controllers from 100 on.
@@ -145,7 +147,7 @@ function idleRow(run) {
   const parts = [];
   if (fetches > 0) parts.push(`${fetches} idle ${fetches === 1 ? "fetch" : "fetches"}`);
   const others = asked.length - fetches;
-  if (others > 0) parts.push(`${others} ${others === 1 ? "heartbeat or other call" : "heartbeats and other calls"} without news`);
+  if (others > 0) parts.push(`${others} ${others === 1 ? "call" : "calls"} without news`);
   if (parts.length === 0) parts.push(`${run.length} idle ${run.length === 1 ? "event" : "events"}`);
   return { idle: run.length, from: Number(run[0].seq), to: Number(run[run.length - 1].seq),
     text: parts.join(", ") };

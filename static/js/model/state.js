@@ -21,7 +21,8 @@ export function create() {
     seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
     nodes: [], links: [], topics: [], clients: [], messages: [], waits: [], timers: [], configs: [],
     lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
-    counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0, records: 0 },
+    counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
+      records: 0 },
     notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0 },
   };
 }

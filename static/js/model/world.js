@@ -82,7 +82,8 @@ function remove(list, key, id) {
  * @param {Object<string, any>} f
  */
 function worldStarted(state, f) {
-  Object.assign(state, { seed: f.seed, origin: f.origin, clusterId: f.clusterId, version: f.version });
+  Object.assign(state, { seed: f.seed, origin: f.origin, clusterId: f.clusterId,
+    version: f.version });
   for (const [role, ids] of [["broker", f.brokers], ["controller", f.controllers]]) {
     for (const id of ids) {
       const node = nodeAt(state, id);
@@ -102,7 +103,8 @@ function applyNode(state, node, event) {
     case "NodeStarted":
       Object.assign(node, {
         role: f.role, host: f.host, port: f.port, incarnation: f.incarnation, alive: true,
-        paused: false, logDirFailed: "", stopped: "", stopReason: "", stoppedAt: "0", lostBytes: "0",
+        paused: false, logDirFailed: "", stopped: "", stopReason: "", stoppedAt: "0",
+        lostBytes: "0",
       });
       break;
     case "NodeStopped":
@@ -124,8 +126,8 @@ function applyNode(state, node, event) {
 }
 
 /**
- * Takes what the end of an incarnation takes: all that was not in files. Messages that a paused node
- * had not handled are gone without a further event.
+ * Takes what the end of an incarnation takes: all that was not in files. Messages that a paused
+ * node had not handled are gone without a further event.
  * @param {State} state
  * @param {any} node
  */
@@ -139,7 +141,8 @@ function forgetMemory(state, node) {
   for (const topic of state.topics) {
     for (const partition of topic.partitions) {
       const copy = findCopy(partition, node.id);
-      if (copy) Object.assign(copy, { role: "", leader: -1, isr: [], proposed: null, followers: [] });
+      if (!copy) continue;
+      Object.assign(copy, { role: "", leader: -1, isr: [], proposed: null, followers: [] });
     }
   }
 }
@@ -161,9 +164,9 @@ function setLink(state, f, change) {
 function messageSent(state, event) {
   const f = event.fields;
   put(state, "messages", messagesMax, "message", {
-    message: f.message, from: event.node, to: f.to, api: f.api, sentAt: event.at, answers: f.answers,
-    topic: f.topic, partition: f.partition, records: f.records, offset: f.offset,
-    highWatermark: f.highWatermark, bytes: f.bytes, idle: f.idle,
+    message: f.message, from: event.node, to: f.to, api: f.api, sentAt: event.at,
+    answers: f.answers, topic: f.topic, partition: f.partition, records: f.records,
+    offset: f.offset, highWatermark: f.highWatermark, bytes: f.bytes, idle: f.idle,
   });
   const counters = state.counters;
   counters.messages++;

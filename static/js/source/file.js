@@ -6,7 +6,7 @@ const eventsMax = 500_000;
 /**
  * @typedef {Object} Trace
  * @property {{version: number, seed: string, origin: string, software: string}} header
- * @property {Object<string, any>|null} keyframe the state before the first event, null: the empty one
+ * @property {Object<string, any>|null} keyframe the state before the first event; null is empty
  * @property {Object<string, any>[]} events
  * @property {boolean} complete false when the file has more events than a page takes
  */

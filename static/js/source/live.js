@@ -9,10 +9,10 @@ const waitMax = 8000;
  * @property {string} url of the stream, ws:// or wss:// or a path of this page's server
  * @property {(state: Object<string, any>) => void} onSnapshot
  * @property {(events: Object<string, any>[]) => void} onEvents in order, each once
- * @property {(gap: {from: string, to: string, counts: Object<string, number>}) => void} [onGap] told
- *   before the snapshot that follows a gap
+ * @property {(gap: {from: string, to: string, counts: Object<string, number>}) => void} [onGap]
+ *   told before the snapshot that follows a gap
  * @property {(pace: {mode: string, rate: number, paused: boolean, now: string}) => void} [onPace]
- * @property {(status: "connecting"|"open"|"reconnecting"|"closed", detail: string) => void} [onStatus]
+ * @property {(status: "connecting"|"open"|"reconnecting"|"closed", why: string) => void} [onStatus]
  * @property {() => number|string} [lastSeq] the last event the caller has, if not what came through
  *   here
  * @property {typeof WebSocket} [Socket] for tests
@@ -86,7 +86,9 @@ export function connect(handlers) {
   function take(events) {
     const fresh = events.filter((event) => BigInt(event.seq) > last);
     if (fresh.length === 0) return;
-    if (BigInt(fresh[0].seq) !== last + 1n) return reopen(`events before ${fresh[0].seq} are missing`);
+    if (BigInt(fresh[0].seq) !== last + 1n) {
+      return reopen(`events before ${fresh[0].seq} are missing`);
+    }
     last = BigInt(fresh[fresh.length - 1].seq);
     onEvents(fresh);
   }

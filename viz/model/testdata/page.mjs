@@ -6,7 +6,8 @@ import { pathToFileURL } from "node:url";
 const folder = pathToFileURL(process.env.HIGHWATER_MODULES + "/").href;
 const { create, apply, toJSON } = await import(folder + "model/state.js");
 const { createFilm } = await import(folder + "model/film.js");
-const { narrate, duration, foldIdle, ruleText, namesOf } = await import(folder + "model/narrate.js");
+const { narrate, duration, foldIdle, ruleText, namesOf } =
+  await import(folder + "model/narrate.js");
 const { connect } = await import(folder + "source/live.js");
 const { readTrace } = await import(folder + "source/file.js");
 
@@ -14,9 +15,9 @@ const base = { node: 1, cause: "0", rule: "" };
 
 function appended(seq) {
   return { ...base, seq: String(seq), at: String(seq * 1000), event: "BatchAppended", fields: {
-    topic: "orders", partition: 0, baseOffset: String(seq - 1), lastOffset: String(seq - 1), records: 1,
-    bytes: 90, leaderEpoch: 0, producerId: "-1", baseSequence: -1, codec: "none", control: false,
-    leader: true } };
+    topic: "orders", partition: 0, baseOffset: String(seq - 1), lastOffset: String(seq - 1),
+    records: 1, bytes: 90, leaderEpoch: 0, producerId: "-1", baseSequence: -1, codec: "none",
+    control: false, leader: true } };
 }
 
 function events(from, to) {
@@ -97,7 +98,8 @@ test("events are told with names, durations and lists", () => {
   assert.equal(tell("IsrChanged", { topic: "orders", partition: 0, isr: [1, 3] }),
     "The ISR of orders-0 is now [1, 3].");
   assert.equal(tell("NodePaused", {}, 101), "Controller 101 stands still: it handles nothing.");
-  assert.equal(tell("RecordDescribed", { topic: "orders", partition: 0, offset: "3", key: "", keyBytes: -1 }),
+  const keyless = { topic: "orders", partition: 0, offset: "3", key: "", keyBytes: -1 };
+  assert.equal(tell("RecordDescribed", keyless),
     "Offset 3 of orders-0 holds a record without a key.");
   assert.match(tell("FromTheFuture", {}), /FromTheFuture/);
   assert.match(ruleText({ rule: "hw.min-of-isr" }), /smallest log end offset/);
