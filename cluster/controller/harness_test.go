@@ -219,9 +219,8 @@ func (c *cluster) askFrom(b *testBroker, body any) any {
 	return answer
 }
 
-func (c *cluster) createTopic(name string, partitions int32, factor int16,
-	configs ...string) *kmsg.CreateTopicsResponseTopic {
-	c.t.Helper()
+func createRequest(name string, partitions int32, factor int16,
+	configs ...string) *kmsg.CreateTopicsRequest {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = 7
 	topic := kmsg.NewCreateTopicsRequestTopic()
@@ -233,7 +232,14 @@ func (c *cluster) createTopic(name string, partitions int32, factor int16,
 		topic.Configs = append(topic.Configs, config)
 	}
 	req.Topics = append(req.Topics, topic)
-	return &c.ask(req).(*kmsg.CreateTopicsResponse).Topics[0]
+	return req
+}
+
+func (c *cluster) createTopic(name string, partitions int32, factor int16,
+	configs ...string) *kmsg.CreateTopicsResponseTopic {
+	c.t.Helper()
+	answer := c.ask(createRequest(name, partitions, factor, configs...))
+	return &answer.(*kmsg.CreateTopicsResponse).Topics[0]
 }
 
 func (c *cluster) mustCreate(name string, partitions int32, factor int16, configs ...string) {
