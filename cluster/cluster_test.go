@@ -5,14 +5,17 @@ import (
 	"time"
 
 	"highwater/cluster/event"
+	"highwater/viz/audit"
 )
 
 // tape is a sink that keeps every event.
 type tape struct {
 	lines []string
+	audit *audit.Auditor
 }
 
 func (s *tape) Publish(full *event.Chunk) *event.Chunk {
+	s.audit.Chunk(full)
 	for i := range full.Records {
 		s.lines = append(s.lines, string(full.AppendJSON(nil, &full.Records[i])))
 	}
@@ -22,7 +25,12 @@ func (s *tape) Publish(full *event.Chunk) *event.Chunk {
 
 func start(t *testing.T, config Config) (*Cluster, *tape) {
 	t.Helper()
-	s := &tape{}
+	s := &tape{audit: audit.New()}
+	t.Cleanup(func() {
+		for _, v := range s.audit.Violations() {
+			t.Errorf("seed %d: %v", config.Seed, v)
+		}
+	})
 	config.Events, config.PanicThrough = s, true
 	c, err := New(config)
 	if err != nil {

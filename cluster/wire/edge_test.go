@@ -305,11 +305,10 @@ func testFetchFrom(t *testing.T, files disk.FS, content []byte) {
 			t.Fatal("the records are not those of the log")
 		}
 	}
-	s.edge.CloseNode(1, "done")
+	s.do(s.edge.Close)
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.edge.Close()
 	if file.Retain() {
 		t.Error("a reference to the file was kept")
 	}
@@ -405,7 +404,7 @@ func TestNothingIsLeftRunningAfterClose(t *testing.T) {
 	if s.edge.InFlightBytes() == 0 || s.edge.Connections() != 20 {
 		t.Error("twenty waiting requests are not counted")
 	}
-	s.do(func() { s.edge.Close() })
+	s.do(s.edge.Close)
 	if n := s.edge.InFlightBytes(); n != 0 {
 		t.Errorf("%d bytes in flight after Close", n)
 	}

@@ -241,3 +241,5 @@ func batch(t testing.TB, value string) []byte {
 	}
 	return out
 }
+
+func requestOf(body any) *broker.Request { return body.(*broker.Request) }

@@ -32,6 +32,7 @@ type header struct {
 
 var (
 	errCutShort = errors.New("the request ends too early")
+	errDecoder  = errors.New("the request holds what its type does not allow")
 	errCount    = errors.New("the request counts more elements than its bytes can hold")
 )
 
@@ -132,11 +133,11 @@ func (p *parser) other(h *header) (*broker.Request, error) {
 		return nil, fmt.Errorf("API key %d does not exist", h.key)
 	}
 	body.SetVersion(h.version)
-	if err := checkCounts(h.key, h.version, h.body); err != nil {
+	if err := checkCounts(h.key, h.version, body.IsFlexible(), h.body); err != nil {
 		return nil, err
 	}
 	if err := body.ReadFrom(h.body); err != nil {
-		return nil, fmt.Errorf("%s version %d: %w", Name(h.key), h.version, errCutShort)
+		return nil, fmt.Errorf("%s version %d: %w", Name(h.key), h.version, errDecoder)
 	}
 	request := &broker.Request{Key: h.key, Version: h.version, Body: body,
 		ClientID: p.intern(&p.clientID, h.clientID)}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"highwater/cluster"
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+	"highwater/server"
+	"highwater/static"
+	"highwater/viz/hub"
+	"highwater/viz/trace"
+	"highwater/web"
+)
+
+const (
+	inputLogBytesMax = 64 << 20
+	readyTimeout     = 30 * time.Second
+	readyPoll        = 10 * time.Millisecond
+)
+
+// serveCommand runs a cluster and its page until it is interrupted.
+func serveCommand(args []string, stdout, stderr io.Writer) int {
+	flags, err := parseServe(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "highwater:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m, err := startMain(flags, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "highwater:", err)
+		return 1
+	}
+	if err := m.untilReady(ctx); err != nil {
+		fmt.Fprintln(stderr, "highwater:", err)
+		m.close()
+		return 1
+	}
+	m.announce(stdout)
+	if flags.open {
+		openBrowser(m.pageAddress())
+	}
+	<-ctx.Done()
+	if err := m.close(); err != nil {
+		fmt.Fprintln(stderr, "highwater: stopping:", err)
+		return 1
+	}
+	return 0
+}
+
+// mainWorld is the running program: one live cluster, its hub and its page.
+type mainWorld struct {
+	flags    *serveFlags
+	cluster  *cluster.Cluster
+	hub      *hub.Hub
+	server   *server.Server
+	listener net.Listener
+	token    string
+	data     string
+	log      *slog.Logger
+}
+
+// startMain wires everything. The page's port is taken first: it is the one most often taken by
+// another program, and nothing has to be undone then.
+func startMain(flags *serveFlags, stderr io.Writer) (*mainWorld, error) {
+	level := slog.LevelWarn
+	if flags.verbose {
+		level = slog.LevelDebug
+	}
+	m := &mainWorld{flags: flags,
+		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))}
+	m.token = flags.token
+	if m.token == "" {
+		m.token = rand.Text()
+	}
+	var err error
+	if m.listener, err = net.Listen("tcp", flags.http); err != nil {
+		return nil, fmt.Errorf("the page's address %s cannot be used: %w; "+
+			"give another one, or port 0 for any free one: --http 127.0.0.1:0", flags.http, err)
+	}
+	if m.data, err = dataDirectory(flags); err != nil {
+		return nil, errors.Join(err, m.listener.Close())
+	}
+	if err := m.startCluster(); err != nil {
+		return nil, errors.Join(err, m.listener.Close())
+	}
+	m.startServer()
+	return m, nil
+}
+
+// dataDirectory is the given one, or a fresh one in the user's cache.
+func dataDirectory(flags *serveFlags) (string, error) {
+	if flags.memory {
+		return "", nil
+	}
+	if flags.data != "" {
+		return filepath.Abs(flags.data)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory for the data: %w; give --data or --memory", err)
+	}
+	parent := filepath.Join(cache, "highwater")
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("data directory: %w; give --data or --memory", err)
+	}
+	return os.MkdirTemp(parent, time.Now().Format("20060102-150405-"))
+}
+
+func (m *mainWorld) startCluster() error {
+	origin := time.Now()
+	m.hub = hub.New(hub.Config{Run: rand.Text(), Header: trace.Header{
+		Seed: int64(m.flags.seed), Origin: origin.UnixMilli(), Software: cluster.Version},
+		Truncated: m.recordingTruncated})
+	c, err := cluster.New(cluster.Config{Seed: m.flags.seed, Origin: origin, Live: true,
+		DataDir: m.data, Kafka: m.flags.kafkaAddresses(), Events: m.hub, Log: m.log,
+		Settings: m.flags.settings, InputLogBytesMax: inputLogBytesMax})
+	if err != nil {
+		return err
+	}
+	m.cluster = c
+	if err := c.Start(); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	pace, err := m.flags.pace()
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	c.World().OnPace(m.paceChanged)
+	if !pace.Paused {
+		c.World().SetPace(pace)
+	}
+	c.Run()
+	return nil
+}
+
+func (m *mainWorld) recordingTruncated(events, from int64) {
+	event.RecordingTruncated{Events: events, From: from}.
+		Emit(m.cluster.World().Events(), event.RuleNone)
+}
+
+// paceChanged tells the page how time runs now.
+func (m *mainWorld) paceChanged(pace world.Pace) {
+	mode := "live"
+	switch {
+	case pace.Paused:
+		mode = "step"
+	case pace.Rate != 1:
+		mode = "slow"
+	}
+	m.hub.SetPace(hub.Pace{Mode: mode, Rate: pace.Rate, Paused: pace.Paused,
+		Now: int64(m.cluster.World().Now())})
+}
+
+func (m *mainWorld) startServer() {
+	host, _, _ := net.SplitHostPort(m.flags.http)
+	hosts := m.flags.hosts()
+	if host != "" && !isLoopback(host) {
+		hosts = append(hosts, host)
+	}
+	m.server = server.New(server.Config{Hub: m.hub, Commands: newCommander(m), Batches: m,
+		Page: m.page, Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,
+		Static: static.Files, Log: m.log})
+	go func() {
+		if err := m.server.Serve(m.listener); err != nil {
+			m.log.Error("the page is gone", "error", err)
+		}
+	}()
+}
+
+func (m *mainWorld) page() web.Page {
+	p := web.Page{WorldID: "main", Token: m.token, Version: cluster.Version}
+	for _, id := range m.cluster.Brokers() {
+		p.Brokers = append(p.Brokers, web.Node{ID: int(id), Address: m.cluster.Addresses()[id]})
+	}
+	for _, id := range m.cluster.Controllers() {
+		p.Controllers = append(p.Controllers, web.Node{ID: int(id)})
+	}
+	return p
+}
+
+func (m *mainWorld) ready() (reasons []string) {
+	if err := m.cluster.World().Do("", func() { reasons = m.cluster.Ready() }); err != nil {
+		return []string{err.Error()}
+	}
+	return reasons
+}
+
+// Batch, of server.Batches, reads one batch for the inspector.
+func (m *mainWorld) Batch(node int32, topic string, partition int32, offset int64) (b []byte, err error) {
+	failed := m.cluster.World().Do("", func() {
+		b, err = m.cluster.Batch(event.NodeID(node), topic, partition, event.Offset(offset))
+	})
+	return b, errors.Join(err, failed)
+}
+
+// untilReady waits until a controller is active and all brokers are unfenced. A clock that starts
+// in steps is stopped only then.
+func (m *mainWorld) untilReady(ctx context.Context) error {
+	deadline := time.Now().Add(readyTimeout)
+	for reasons := m.ready(); len(reasons) > 0; reasons = m.ready() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not ready after %v: %s", readyTimeout, strings.Join(reasons, ", "))
+		}
+		time.Sleep(readyPoll)
+	}
+	pace, err := m.flags.pace()
+	if err != nil {
+		return err
+	}
+	return m.cluster.World().Do("", func() { m.cluster.World().SetPace(pace) })
+}
+
+func (m *mainWorld) pageAddress() string {
+	address := "http://" + m.listener.Addr().String() + "/"
+	if host, _, _ := net.SplitHostPort(m.flags.http); !isLoopback(host) {
+		address += "?token=" + m.token
+	}
+	return address
+}
+
+// announce says where everything is.
+func (m *mainWorld) announce(w io.Writer) {
+	addresses := m.cluster.Addresses()
+	if m.flags.json {
+		brokers := map[string]string{}
+		for id, address := range addresses {
+			brokers[strconv.Itoa(int(id))] = address
+		}
+		// Plain values always marshal; a closed standard output has nobody to tell.
+		_ = json.NewEncoder(w).Encode(map[string]any{"ready": true, "page": m.pageAddress(),
+			"brokers": brokers, "controllers": m.cluster.Controllers(), "data": m.data,
+			"seed": m.flags.seed})
+		return
+	}
+	fmt.Fprintf(w, "Highwater is ready: %s\n", m.pageAddress())
+	ids := slices.Clone(m.cluster.Brokers())
+	for _, id := range ids {
+		fmt.Fprintf(w, "  broker %d   %s\n", id, addresses[id])
+	}
+	if m.data == "" {
+		fmt.Fprintln(w, "  data       in memory")
+	} else {
+		fmt.Fprintf(w, "  data       %s\n", m.data)
+	}
+	fmt.Fprintf(w, "try: kcat -b %s -L\n", addresses[ids[0]])
+}
+
+// close stops the page first, so that nobody watches the rest.
+func (m *mainWorld) close() error {
+	return errors.Join(m.server.Close(), m.cluster.Close(), m.closeHub())
+}
+
+func (m *mainWorld) closeHub() error {
+	m.hub.Close()
+	return nil
+}
+
+func openBrowser(address string) {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	// A machine without a browser still serves: the address is printed.
+	_ = exec.Command(name, args...).Start()
+}

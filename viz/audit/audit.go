@@ -1,0 +1,330 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+
+	"highwater/cluster/event"
+)
+
+// Violation is an event that breaks a promise.
+type Violation struct {
+	Seq     event.Seq
+	Promise string // short name, as in the tests and on the page
+	Text    string
+}
+
+func (v Violation) String() string { return fmt.Sprintf("event %d: %s: %s", v.Seq, v.Promise, v.Text) }
+
+// violationsMax bounds what is kept; after a broken promise one more tells little.
+const violationsMax = 100
+
+// Auditor follows one world from its first event.
+type Auditor struct {
+	partitions map[key]*partition
+	requests   map[request]produced
+	messages   map[int64]message
+	delivered  map[event.Seq]int64 // MessageDelivered events by their message
+	oldest     []event.Seq         // of delivered, in order
+	metadata   event.Offset        // committed
+	violations []Violation
+	seq        event.Seq
+}
+
+type key struct {
+	topic string
+	index int32
+}
+
+type request struct {
+	node event.NodeID
+	id   int64
+}
+
+type produced struct {
+	acks, records int32
+}
+
+type message struct {
+	answers int64
+	records int32
+}
+
+// partition is what the auditor knows of one partition.
+type partition struct {
+	committed event.Offset // the highest high watermark that a leader had
+	decided   map[int32][]event.NodeID
+	unclean   bool // the newest leader was elected outside the ISR
+	replicas  map[event.NodeID]*replica
+}
+
+// replica is one node's copy.
+type replica struct {
+	leads         bool
+	isr           []event.NodeID
+	proposed      []event.NodeID
+	logEnd        event.Offset
+	highWatermark event.Offset
+	fetched       map[event.NodeID]event.Offset
+}
+
+// New returns an auditor that has seen nothing.
+func New() *Auditor {
+	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
+		messages: map[int64]message{}, delivered: map[event.Seq]int64{}}
+}
+
+// Violations lists the broken promises, oldest first.
+func (a *Auditor) Violations() []Violation { return a.violations }
+
+// Chunk judges a turn's events.
+func (a *Auditor) Chunk(c *event.Chunk) {
+	for i := range c.Records {
+		a.Event(c, &c.Records[i])
+	}
+}
+
+// Event judges one event.
+func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
+	a.seq = r.Seq
+	switch r.Kind {
+	case event.KindMessageSent:
+		a.sent(c.MessageSent(r))
+	case event.KindMessageDelivered:
+		a.deliver(r.Seq, c.MessageDelivered(r).Message)
+	case event.KindRequestReceived:
+		e := c.RequestReceived(r)
+		if e.API == "Produce" {
+			a.requests[request{r.Node, e.Request}] = produced{e.Acks, e.Records}
+		}
+	case event.KindResponseSent:
+		a.responded(r.Node, c.ResponseSent(r))
+	case event.KindMetadataCommitted:
+		a.metadata = max(a.metadata, c.MetadataCommitted(r).HighWatermark)
+	case event.KindMetadataReplayed:
+		if e := c.MetadataReplayed(r); e.Offset > a.metadata {
+			a.blame("metadata.committed-before-applied",
+				"node %d applied the metadata log up to %d, committed is %d", r.Node, e.Offset, a.metadata)
+		}
+	case event.KindNodeStopped:
+		a.stopped(r.Node)
+	default:
+		a.replicaEvent(c, r)
+	}
+}
+
+func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
+	switch r.Kind {
+	case event.KindPartitionChanged:
+		a.changed(r.Rule, c.PartitionChanged(r))
+	case event.KindTopicDeleted:
+		e := c.TopicDeleted(r)
+		for k := range a.partitions {
+			if k.topic == e.Topic {
+				delete(a.partitions, k)
+			}
+		}
+	case event.KindLogOpened:
+		e := c.LogOpened(r)
+		rep := a.replica(e.Topic, e.Partition, r.Node)
+		rep.logEnd, rep.highWatermark, rep.leads = e.LogEndOffset, e.HighWatermark, false
+	case event.KindBatchAppended:
+		a.appended(r, c.BatchAppended(r))
+	case event.KindLogTruncated:
+		e := c.LogTruncated(r)
+		a.replica(e.Topic, e.Partition, r.Node).logEnd = e.After
+	case event.KindBecameLeader:
+		a.becameLeader(r, c.BecameLeader(r))
+	case event.KindBecameFollower:
+		e := c.BecameFollower(r)
+		a.replica(e.Topic, e.Partition, r.Node).leads = false
+	case event.KindReplicaFetched:
+		e := c.ReplicaFetched(r)
+		a.replica(e.Topic, e.Partition, r.Node).fetched[e.Replica] = e.Offset
+	case event.KindIsrChanged:
+		e := c.IsrChanged(r)
+		rep := a.replica(e.Topic, e.Partition, r.Node)
+		rep.isr, rep.proposed = e.Isr, nil
+		a.decided(e.Topic, e.Partition, e.PartitionEpoch, e.Isr, r.Node)
+	case event.KindHighWatermarkMoved:
+		a.moved(r.Node, c.HighWatermarkMoved(r))
+	}
+}
+
+func (a *Auditor) blame(promise, format string, args ...any) {
+	if len(a.violations) < violationsMax {
+		a.violations = append(a.violations, Violation{a.seq, promise, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (a *Auditor) partition(topic string, index int32) *partition {
+	k := key{topic, index}
+	p := a.partitions[k]
+	if p == nil {
+		p = &partition{decided: map[int32][]event.NodeID{}, replicas: map[event.NodeID]*replica{}}
+		a.partitions[k] = p
+	}
+	return p
+}
+
+func (a *Auditor) replica(topic string, index int32, node event.NodeID) *replica {
+	p := a.partition(topic, index)
+	r := p.replicas[node]
+	if r == nil {
+		r = &replica{fetched: map[event.NodeID]event.Offset{}}
+		p.replicas[node] = r
+	}
+	return r
+}
+
+// stopped forgets what a node had in memory.
+func (a *Auditor) stopped(node event.NodeID) {
+	for _, p := range a.partitions {
+		if r := p.replicas[node]; r != nil {
+			r.leads = false
+		}
+	}
+	for k := range a.requests {
+		if k.node == node {
+			delete(a.requests, k)
+		}
+	}
+}
+
+// messagesKept bounds how long messages are remembered for the pull rule.
+const messagesKept = 100_000
+
+func (a *Auditor) sent(e event.MessageSent) {
+	if e.API != "Fetch" {
+		return
+	}
+	if e.Records > 0 && e.Answers == 0 {
+		a.blame("replica.nobody-pushes", "%d records were sent to %d unasked", e.Records, e.To)
+	}
+	a.messages[e.Message] = message{e.Answers, e.Records}
+}
+
+func (a *Auditor) deliver(seq event.Seq, id int64) {
+	if _, fetch := a.messages[id]; !fetch {
+		return
+	}
+	a.delivered[seq] = id
+	a.oldest = append(a.oldest, seq)
+	if len(a.oldest) > messagesKept {
+		delete(a.messages, a.delivered[a.oldest[0]])
+		delete(a.delivered, a.oldest[0])
+		a.oldest = a.oldest[1:]
+	}
+}
+
+func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
+	rep := a.replica(e.Topic, e.Partition, r.Node)
+	if e.BaseOffset < rep.logEnd {
+		a.blame("log.one-offset-one-record", "node %d appended at %d of %s-%d, its log ends at %d",
+			r.Node, e.BaseOffset, e.Topic, e.Partition, rep.logEnd)
+	}
+	rep.logEnd = e.LastOffset + 1
+	if e.Leader {
+		return
+	}
+	id, fetch := a.delivered[r.Cause]
+	if !fetch || a.messages[id].answers == 0 {
+		a.blame("replica.nobody-pushes",
+			"node %d appended to %s-%d as follower, and not from the answer to a fetch",
+			r.Node, e.Topic, e.Partition)
+	}
+}
+
+// changed notes what the controllers committed.
+func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
+	p := a.partition(e.Topic, e.Partition)
+	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
+	if e.Leader != e.LeaderBefore {
+		p.unclean = rule == event.RuleElectionUnclean
+	}
+}
+
+// decided checks that an ISR in use is one that the controllers committed.
+func (a *Auditor) decided(topic string, index, epoch int32, isr []event.NodeID, node event.NodeID) {
+	committed, known := a.partition(topic, index).decided[epoch]
+	if !known || !sameSet(committed, isr) {
+		a.blame("isr.only-by-controller",
+			"node %d counts ISR %v of %s-%d in partition epoch %d; the controllers committed %v",
+			node, isr, topic, index, epoch, committed)
+	}
+}
+
+func sameSet(a, b []event.NodeID) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, id := range a {
+		if !slices.Contains(b, id) {
+			return false
+		}
+	}
+	return true
+}
+
+// becameLeader checks that nothing committed is missing from the new leader's log.
+func (a *Auditor) becameLeader(r *event.Record, e event.BecameLeader) {
+	p := a.partition(e.Topic, e.Partition)
+	rep := a.replica(e.Topic, e.Partition, r.Node)
+	rep.leads, rep.isr, rep.proposed = true, e.Isr, nil
+	rep.highWatermark = e.HighWatermark
+	clear(rep.fetched)
+	a.decided(e.Topic, e.Partition, e.PartitionEpoch, e.Isr, r.Node)
+	if e.StartOffset < p.committed {
+		if !p.unclean {
+			a.blame("log.committed-stays",
+				"node %d leads %s-%d with a log that ends at %d; %d was the high watermark",
+				r.Node, e.Topic, e.Partition, e.StartOffset, p.committed)
+		}
+		p.committed = e.StartOffset
+	}
+}
+
+// moved checks a high watermark against what the leader can know.
+func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
+	p := a.partition(e.Topic, e.Partition)
+	rep := a.replica(e.Topic, e.Partition, node)
+	rep.highWatermark = e.After
+	if e.After > rep.logEnd {
+		a.blame("hw.within-the-log", "node %d has high watermark %d of %s-%d, its log ends at %d",
+			node, e.After, e.Topic, e.Partition, rep.logEnd)
+	}
+	if !rep.leads {
+		return
+	}
+	if e.After < e.Before {
+		a.blame("hw.never-back", "the high watermark of %s-%d went from %d to %d on its leader %d",
+			e.Topic, e.Partition, e.Before, e.After, node)
+	}
+	for _, id := range rep.isr {
+		if id != node && rep.fetched[id] < e.After {
+			a.blame("hw.min-of-isr",
+				"leader %d has high watermark %d of %s-%d, but %d is in the ISR and fetched from %d",
+				node, e.After, e.Topic, e.Partition, id, rep.fetched[id])
+		}
+	}
+	p.committed = max(p.committed, e.After)
+}
+
+// responded checks that acks=all is answered only for what is committed.
+func (a *Auditor) responded(node event.NodeID, e event.ResponseSent) {
+	k := request{node, e.Request}
+	asked, known := a.requests[k]
+	if !known {
+		return
+	}
+	delete(a.requests, k)
+	if asked.acks != -1 || e.ErrorCode != 0 || e.Topic == "" {
+		return
+	}
+	rep := a.replica(e.Topic, e.Partition, node)
+	// A request of several partitions tells the offset of its first one, and all its records.
+	if rep.leads && rep.highWatermark <= e.Offset {
+		a.blame("acks.all-waits", "node %d acknowledged offset %d of %s-%d, its high watermark is %d",
+			node, e.Offset, e.Topic, e.Partition, rep.highWatermark)
+	}
+}

@@ -1,0 +1,127 @@
+package audit
+
+import (
+	"testing"
+
+	"highwater/cluster/event"
+)
+
+// story emits events in the name of several nodes.
+type story struct {
+	now int64
+	log *event.Log
+	by  map[event.NodeID]*event.Emitter
+}
+
+func tell() *story {
+	s := &story{log: event.NewLog(), by: map[event.NodeID]*event.Emitter{}}
+	for _, id := range []event.NodeID{1, 2, 3, 101} {
+		s.by[id] = event.NewEmitter(s.log, &s.now, id)
+	}
+	event.PartitionChanged{Topic: "t", Leader: 1, LeaderBefore: -1, Isr: []event.NodeID{1, 2},
+		Replicas: []event.NodeID{1, 2}}.Emit(s.by[101], event.RuleNone)
+	event.BecameLeader{Topic: "t", Isr: []event.NodeID{1, 2}}.Emit(s.by[1], event.RuleNone)
+	event.BecameFollower{Topic: "t", Leader: 1}.Emit(s.by[2], event.RuleNone)
+	event.RequestReceived{API: "Produce", Request: 1, Topic: "t", Records: 1, Acks: -1}.
+		Emit(s.by[1], event.RuleNone)
+	event.BatchAppended{Topic: "t", Records: 1, Leader: true}.Emit(s.by[1], event.RuleNone)
+	return s
+}
+
+// copied has node 2 append from the answer to its fetch.
+func (s *story) copied() {
+	event.MessageSent{Message: 7, To: 1, API: "Fetch"}.Emit(s.by[2], event.RuleNone)
+	event.MessageSent{Message: 8, To: 2, API: "Fetch", Answers: 7, Records: 1}.
+		Emit(s.by[1], event.RuleNone)
+	s.by[2].Cause = event.MessageDelivered{Message: 8, From: 1}.Emit(s.by[2], event.RuleNone)
+	event.BatchAppended{Topic: "t", Records: 1}.Emit(s.by[2], event.RuleNone)
+}
+
+func (s *story) fetched() {
+	event.ReplicaFetched{Topic: "t", Replica: 2, Before: 0, Offset: 1}.Emit(s.by[1], event.RuleNone)
+}
+
+func (s *story) moved() {
+	event.HighWatermarkMoved{Topic: "t", Before: 0, After: 1}.Emit(s.by[1], event.RuleNone)
+}
+
+func (s *story) acked() {
+	event.ResponseSent{API: "Produce", Request: 1, Topic: "t"}.Emit(s.by[1], event.RuleNone)
+}
+
+func (s *story) judged(t *testing.T, promise string) {
+	t.Helper()
+	a := New()
+	a.Chunk(s.log.Swap(&event.Chunk{}))
+	v := a.Violations()
+	switch {
+	case promise == "" && len(v) > 0:
+		t.Errorf("a sound story is blamed: %v", v)
+	case promise != "" && (len(v) == 0 || v[0].Promise != promise):
+		t.Errorf("want %s, got %v", promise, v)
+	}
+}
+
+func TestSoundStoryIsNotBlamed(t *testing.T) {
+	s := tell()
+	s.copied()
+	s.fetched()
+	s.moved()
+	s.acked()
+	s.judged(t, "")
+}
+
+func TestHighWatermarkMovedByTheResponseInsteadOfTheNextFetchIsBlamed(t *testing.T) {
+	s := tell()
+	s.copied()
+	s.moved()
+	s.judged(t, "hw.min-of-isr")
+}
+
+func TestAcknowledgementBeforeTheHighWatermarkIsBlamed(t *testing.T) {
+	s := tell()
+	s.copied()
+	s.fetched()
+	s.acked()
+	s.judged(t, "acks.all-waits")
+}
+
+func TestPushedCopyIsBlamed(t *testing.T) {
+	s := tell()
+	event.MessageSent{Message: 8, To: 2, API: "Fetch", Records: 1}.Emit(s.by[1], event.RuleNone)
+	s.judged(t, "replica.nobody-pushes")
+	s = tell()
+	event.BatchAppended{Topic: "t", Records: 1}.Emit(s.by[2], event.RuleNone)
+	s.judged(t, "replica.nobody-pushes")
+}
+
+func TestLeaderWithoutACommittedRecordIsBlamedUnlessElectedUncleanly(t *testing.T) {
+	for rule, promise := range map[event.Rule]string{
+		event.RuleElectionInAssignmentOrder: "log.committed-stays", event.RuleElectionUnclean: ""} {
+		s := tell()
+		s.copied()
+		s.fetched()
+		s.moved()
+		event.LogTruncated{Topic: "t", Before: 1, After: 0}.
+			Emit(s.by[2], event.RuleTruncateToHighWatermark)
+		event.PartitionChanged{Topic: "t", Leader: 2, LeaderBefore: 1, PartitionEpoch: 1,
+			Isr: []event.NodeID{2}}.Emit(s.by[101], rule)
+		event.BecameLeader{Topic: "t", PartitionEpoch: 1, Isr: []event.NodeID{2}}.
+			Emit(s.by[2], event.RuleNone)
+		s.judged(t, promise)
+	}
+}
+
+func TestIsrThatTheControllersDidNotCommitIsBlamed(t *testing.T) {
+	s := tell()
+	event.IsrChanged{Topic: "t", Isr: []event.NodeID{1}, PartitionEpoch: 1}.
+		Emit(s.by[1], event.RuleNone)
+	s.judged(t, "isr.only-by-controller")
+}
+
+func TestMetadataAppliedBeforeItIsCommittedIsBlamed(t *testing.T) {
+	s := tell()
+	event.MetadataCommitted{HighWatermark: 5}.Emit(s.by[101], event.RuleNone)
+	event.MetadataReplayed{Offset: 6}.Emit(s.by[1], event.RuleNone)
+	s.judged(t, "metadata.committed-before-applied")
+}
