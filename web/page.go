@@ -66,6 +66,14 @@ func (n Node) text() string { return strconv.Itoa(n.ID) }
 
 func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.ID) }
 
+// styleSheets lists the style sheets in the order in which they apply.
+func styleSheets() []string {
+	return []string{
+		"tokens", "shell", "transport", "stage", "log", "columns", "clients", "panels", "inspector",
+		"dialogs",
+	}
+}
+
 // lever is one thing that can be done to a node.
 type lever struct {
 	// Command is the word of the command language, and names the lever's test id.

@@ -26,6 +26,7 @@ const ERROR_WORDS = {
  * @property {string} text
  * @property {string[]} chips keys of the records it carries
  * @property {string} note
+ * @property {number} count how many messages it stands for
  * @property {boolean} followed
  * @property {boolean} idle
  */
@@ -41,7 +42,7 @@ export function flightOfMessage(scene, message, follow) {
   const flight = { id: `m${message.id}`, from, to, idle: message.idle, ...blank };
   if (low) return { ...flight, kind: 'dot', text: api };
   const inFocus = concerns(scene, message);
-  if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message, follow) };
+  if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message) };
   if (api === 'Fetch' && !isAnswer) {
     return { ...flight, kind: 'ask', text: `fetch from ${message.offset}`, dim: !inFocus };
   }
@@ -79,23 +80,23 @@ export function flightOfClient(scene, event, follow) {
   };
   const face = isAnswer
     ? clientAnswer(scene, fields, message, follow)
-    : clientQuestion(scene, fields, message, follow);
+    : clientQuestion(scene, fields, message);
   return { ...flight, ...face };
 }
 
-function builtInProduce(scene, message, follow) {
+function builtInProduce(scene, message) {
   if (message.isAnswer) return { kind: 'answer', text: `ack ${message.offset}` };
-  return clientQuestion(scene, { api: 'Produce' }, message, follow);
+  return clientQuestion(scene, { api: 'Produce' }, message);
 }
 
-const blank = { text: '', chips: [], note: '', followed: false, dim: false };
+const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };
 
-function clientQuestion(scene, fields, message, follow) {
+function clientQuestion(scene, fields, message) {
   if (fields.api === 'Produce') {
-    // A produce has no offset before the leader appends it, so its keys are the newest ones.
-    const newest = scene.focus ? scene.focus.leading?.leo ?? 0 : 0;
-    const at = { ...message, offset: Math.max(0, newest - message.records) };
-    return { kind: 'parcel', ...chipsOf(scene, at, follow), note: acksOf(fields.acks) };
+    // What it carries has no offset before the leader appends it, so there is no key to show.
+    const count = `${message.records} ${message.records === 1 ? 'record' : 'records'}`;
+    const where = concerns(scene, message) ? '' : ` to ${message.topic}-${message.partition}`;
+    return { kind: 'parcel', chips: [`${count}${where}`], note: acksOf(fields.acks) };
   }
   if (fields.api === 'Fetch') return { kind: 'ask', text: `fetch from ${message.offset}` };
   return { kind: 'ask', text: wordsOf(fields.api), dim: true };
@@ -158,15 +159,15 @@ export function landing(geometry, column) {
 }
 
 /** More tokens than can be told apart become one per link, direction and kind, counted.
- *  @param {Flight[]} flights @returns {(Flight & {count: number})[]} */
+ *  @param {Flight[]} flights @returns {Flight[]} */
 export function aggregate(flights) {
-  if (flights.length <= ELEMENTS_MOST) return flights.map((flight) => ({ ...flight, count: 1 }));
+  if (flights.length <= ELEMENTS_MOST) return flights;
   const groups = new Map();
   for (const flight of flights) {
     const id = `${flight.from}>${flight.to}/${flight.kind}`;
     const group = groups.get(id);
-    if (group) group.count += 1;
-    else groups.set(id, { ...flight, id: `g${id}`, count: 1 });
+    if (group) group.count += flight.count;
+    else groups.set(id, { ...flight, id: `g${id}` });
   }
   return [...groups.values()].slice(0, ELEMENTS_MOST);
 }

@@ -9,10 +9,10 @@ const WIDE = {
   isr: 1.9,
   plinth: 5,
   quorum: 2.9,
-  headroom: 3,
+  headroom: 4.1,
   producer: { least: 10.6, most: 13.5 },
   reader: { least: 6.2, most: 8 },
-  broker: { most: 18 },
+  broker: { most: 22 },
   ruler: 3.9,
   brokerGap: 0.9,
   readerGap: 1.2,
@@ -72,8 +72,10 @@ export function stageGeometry(stage) {
   // from both ends inwards: producers and ruler, readers, and brokers between
   const producerWidth = grown(shape.producer);
   const readerWidth = grown(shape.reader);
-  const slots = narrow ? 1 : Math.max(1, Math.min(READERS_MOST, stage.readers.length));
-  const readersWidth = slots * (readerWidth + px(shape.readersGap)) - px(shape.readersGap);
+  const most = narrow ? 1 : READERS_MOST;
+  const slots = Math.max(narrow ? 0 : 1, Math.min(most, stage.readers.length));
+  const between = px(shape.readersGap);
+  const readersWidth = Math.max(0, slots * (readerWidth + between) - between);
   const left = px(shape.pad) + producerWidth + px(shape.ruler);
   const right = width - px(shape.pad) - readersWidth - px(shape.readerGap);
   const gaps = (brokers.length - 1) * px(shape.brokerGap);
@@ -83,8 +85,8 @@ export function stageGeometry(stage) {
   const pipes = hasPipes ? Math.min(stage.pipes, PIPES_MOST) : 0;
   const tankWidth = brokerWidth - pipes * px(shape.pipe + shape.pipeGap);
   const places = {
-    shape, px, tank, plinth, quorum, narrow, width, height,
-    producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots,
+    ...{ shape, px, tank, plinth, quorum, narrow, width, height },
+    ...{ producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots },
     firstBroker: left + slack / 2,
   };
   const columns = columnsOf(stage, places);
@@ -139,7 +141,8 @@ function columnsOf({ producers, brokers, controllers, readers }, places) {
     column.port = { x: x + places.readerWidth / 2, y: tank.top };
     columns[readerColumn(readers[i] ?? REST)] = column;
   }
-  columns[readerColumn(REST)] ??= columns[readerColumn(readers[places.slots - 1])];
+  const lastReader = columns[readerColumn(readers[places.slots - 1])];
+  if (lastReader) columns[readerColumn(REST)] ??= lastReader;
   return columns;
 }
 
@@ -148,7 +151,9 @@ function columnsOf({ producers, brokers, controllers, readers }, places) {
  *  @returns {{d: string, at: (t: number) => {x: number, y: number}}} */
 export function arc({ columns, tank, quorum, unit }, from, to) {
   const kinds = [columns[from].kind, columns[to].kind];
-  if (kinds.includes('controller')) return lowPath(columns[from].foot, columns[to].foot, quorum, unit);
+  if (kinds.includes('controller')) {
+    return lowPath(columns[from].foot, columns[to].foot, quorum, unit);
+  }
   const a = lean(columns, from, to, unit);
   const b = lean(columns, to, from, unit);
   const span = Math.abs(b.x - a.x);

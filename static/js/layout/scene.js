@@ -184,7 +184,7 @@ function recordsOf(records) {
 /** The record at an offset as it was written in an epoch, if it was described.
  *  @returns {{key: string, value: string} | undefined} */
 export const recordAt = (focus, offset, epoch) =>
-  focus.records.get(`${offset}/${epoch}`) ?? (epoch === undefined ? focus.records.get(offset) : undefined);
+  focus.records.get(epoch === undefined ? offset : `${offset}/${epoch}`);
 
 /** The cells of a copy whose offsets lie in [from, to), bottom up; those that the last
  *  truncation took come with `cut`.
@@ -332,7 +332,9 @@ export const messageOf = (message) => ({
 
 function vitalsOf(topics, nodes, { clients: connections, counters }) {
   const partitions = topics.flatMap((topic) => topic.partitions);
-  const active = nodes.find((n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up');
+  const active = nodes.find(
+    (n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up',
+  );
   const brokers = nodes.filter((node) => node.role === 'broker');
   return {
     brokersUp: brokers.filter((node) => node.power === 'up').length,

@@ -40,7 +40,7 @@ export async function readBatch({ node, topic, partition, offset }) {
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
   const bytes = Uint8Array.from(atob(answer.bytes ?? ''), (c) => c.charCodeAt(0));
-  return { bytes, fields: answer.fields ?? [], records: answer.records ?? [] };
+  return { ...answer, bytes, fields: answer.fields ?? [], records: answer.records ?? [] };
 }
 
 /** A word of the command language; what has spaces or signs in it is quoted.

@@ -11,6 +11,8 @@ const WAITS_AT = 0.5; // of the way, for a message that was not delivered yet
 const FLOOD_FROM = 200; // messages a second on one link
 const LAUNCHED_MOST = 300;
 const BUSY_MS = 900;
+const CALM_MOST = 5; // tokens; up to here each message has one of its own
+const TOGETHER_MS = 420;
 
 /** @param {MediaQueryList} still whether motion is unwanted */
 export function createFlying(still) {
@@ -26,8 +28,24 @@ export function createFlying(still) {
     counts.set(link, (counts.get(link) ?? 0) + 1);
     busyUntil.set(link, now + BUSY_MS);
     if (flood.has(link) || still.matches) return;
-    // Answers that leave one log together start one after the other, so that they can be told apart.
+    const like = launched.size > CALM_MOST ? companion(flight, now) : null;
+    if (like) {
+      like.flight = { ...like.flight, count: like.flight.count + 1 };
+      like.isDelivered = true;
+      return;
+    }
+    // Answers that leave one log together start one after the other, so that each is seen.
     launched.set(flight.id, { flight, start: now + rank * 60, isDelivered });
+  }
+
+  /** Where much happens, one token stands for all of one kind that leave within a moment. */
+  function companion(flight, now) {
+    for (const other of launched.values()) {
+      const { from, to, kind } = other.flight;
+      if (from !== flight.from || to !== flight.to || kind !== flight.kind) continue;
+      if (now - other.start < TOGETHER_MS) return other;
+    }
+    return null;
   }
 
   function newSecond(now) {
@@ -66,7 +84,8 @@ export function createFlying(still) {
         if (isOver || (progress > WAITS_AT && !isDelivered && !isUnderWay(scene, id))) {
           launched.delete(id);
         } else if (progress >= 0) {
-          shown.set(id, { flight, progress: isDelivered ? progress : Math.min(progress, WAITS_AT) });
+          const most = isDelivered ? 1 : WAITS_AT;
+          shown.set(id, { flight, progress: Math.min(progress, most) });
         }
       }
       if (standing) {
@@ -95,7 +114,8 @@ export function createFlying(still) {
 
 const isUnderWay = (scene, id) => scene.messages.some((message) => `m${message.id}` === id);
 
-/** Two that stand on the same spot of one link step aside; too many become one, counted. */
+/** Those that left one node and stand still would cover each other, so they step aside; too
+ *  many become one, counted. */
 function gather(travellers, geometry) {
   const seen = travellers.filter(({ flight }) => landing(geometry, flight.from) !== null);
   const byId = new Map(seen.map((traveller) => [traveller.flight.id, traveller.progress]));
@@ -103,10 +123,10 @@ function gather(travellers, geometry) {
   const places = new Map();
   return flights.map((flight) => {
     const progress = byId.get(flight.id) ?? WAITS_AT;
-    const spot = `${linkId(flight.from, flight.to)}/${progress.toFixed(1)}`;
+    const spot = `${flight.from}/${progress.toFixed(1)}`;
     const rank = places.get(spot) ?? 0;
     places.set(spot, rank + 1);
-    const aside = progress === WAITS_AT ? rank * 0.14 * (flight.from < flight.to ? 1 : -1) : 0;
+    const aside = progress === WAITS_AT ? rank * 0.15 : 0;
     return { flight, progress: aside ? Math.min(0.9, Math.max(0.1, progress + aside)) : progress };
   });
 }

@@ -38,7 +38,8 @@ const flying = createFlying(still);
 
 async function command(text) {
   const answer = await runCommand(text);
-  if (!answer.ok) toast(`${text}: ${answer.error}`, answer.hint ? `Did you mean: ${answer.hint}` : '');
+  const hint = answer.hint ? `Did you mean: ${answer.hint}` : '';
+  if (!answer.ok) toast(`${text}: ${answer.error}`, hint);
   return answer;
 }
 
@@ -46,6 +47,7 @@ const session = createSession({
   url: eventsURL(),
   command,
   onEvents(events) {
+    forget();
     expect(events);
     flying.take(events, currentScene(), ui.follow, performance.now());
   },
@@ -65,7 +67,8 @@ function expect(events) {
     ui.partition = fields.partition;
     forget();
     const epoch = recordAt(currentScene().focus, offset)?.epoch ?? 0;
-    ui.follow = { topic: fields.topic, partition: fields.partition, offset, epoch, key: fields.key };
+    const { topic, partition, key } = fields;
+    ui.follow = { topic, partition, offset, epoch, key };
     return;
   }
 }
@@ -75,7 +78,7 @@ const forget = () => {
   known = null;
 };
 function currentScene() {
-  known ??= sceneOf(session.hasState ? session.json() : {}, ui);
+  known ??= sceneOf(session.hasState ? session.state() : {}, ui);
   return known;
 }
 

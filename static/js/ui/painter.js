@@ -11,7 +11,7 @@ import { drawInspector } from '../view/inspector.js';
 import { drawTank } from '../view/tank.js';
 import { drawFlag, drawTide } from '../view/tide.js';
 import { createTokens } from '../view/tokens.js';
-import { drawEvents, drawPins, drawTransport } from '../view/transport.js';
+import { drawEvents, drawPins, drawTransport, slowness } from '../view/transport.js';
 import { drawSnips, drawWires } from '../view/wires.js';
 import { offerTopic } from './send.js';
 
@@ -105,7 +105,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
   }
 
   function drawLists() {
-    const key = `${session.seq()}/${session.film.first}/${ui.eventClass}/${ui.filter}/${size.track}`;
+    const moment = `${session.seq()}/${session.film.first}`;
+    const key = `${moment}/${ui.eventClass}/${ui.filter}/${size.track}`;
     if (key === listedFor || !session.hasState) return;
     listedFor = key;
     const onlyFacts = ui.eventClass === 'fact';
@@ -148,7 +149,8 @@ function drawFrame(view) {
 
 function noticeOf(scene) {
   if (!scene.seq) {
-    return { title: 'Connecting to the cluster', text: 'The picture appears with the first event.' };
+    const text = 'The picture appears with the first event.';
+    return { title: 'Connecting to the cluster', text };
   }
   if (scene.focus) return null;
   return {
@@ -160,7 +162,7 @@ function noticeOf(scene) {
 
 function filmOf(session, scene) {
   const { film, pace } = session;
-  const speed = pace.mode === 'slow' ? `slow ${pace.rate}` : 'live';
+  const speed = pace.mode === 'slow' ? `slow ${slowness(pace)}` : 'live';
   return {
     first: film.first,
     last: film.last,

@@ -3,8 +3,8 @@
 const KEPT = 30;
 
 const IDEAS = [
-  ['topic NAME', 'topic orders partitions=3 rf=3'],
-  ['send', 'send orders key=order-1 value=hello acks=all'],
+  ['create a topic', 'topic orders partitions=3 rf=3'],
+  ['write a record', 'send orders key=order-1 value=hello acks=all'],
   ['kill a broker', 'kill 1'],
   ['cut a link', 'cut 1-2'],
   ['delay a link', 'delay 1-3 15ms'],

@@ -4,7 +4,7 @@
 
 import { createFilm } from '../model/film.js';
 import { toJSON } from '../model/state.js';
-import { narrate, ruleText } from '../model/narrate.js';
+import { namesOf, narrate, ruleText } from '../model/narrate.js';
 import { connect } from '../source/live.js';
 import { kinds } from '../protocol/kinds.js';
 import { hasPin } from '../view/transport.js';
@@ -76,13 +76,14 @@ export function createSession({ url, command, onEvents }) {
   function addPins(events) {
     for (const event of events) {
       if (!hasPin(event.event)) continue;
-      const pin = { seq: Number(event.seq), kind: event.event, text: narrate(event) };
-      session.pins.push(pin);
+      const text = narrate(event, namesOf(film.head()));
+      session.pins.push({ seq: Number(event.seq), kind: event.event, text });
     }
     if (session.pins.length > PINS_KEPT) session.pins.splice(0, session.pins.length - PINS_KEPT);
   }
 
   const seq = () => session.cursor ?? film.last;
+  const state = () => (session.cursor === null ? film.head() : film.stateAt(session.cursor));
 
   function moveTo(next) {
     const before = seq();
@@ -97,8 +98,8 @@ export function createSession({ url, command, onEvents }) {
     film,
     source,
     seq,
-    state: () => film.stateAt(seq()),
-    json: () => toJSON(film.stateAt(seq())),
+    state,
+    json: () => toJSON(state()),
     isPast: () => session.cursor !== null,
     isMoving: () => (session.cursor === null ? !session.pace.paused : session.playing),
 
@@ -137,8 +138,7 @@ export function createSession({ url, command, onEvents }) {
       session.playing = false;
       session.cursor = null;
       session.isDirty = true;
-      if (session.pace.paused) command('resume-time');
-      if (session.pace.mode && session.pace.mode !== 'live') command('live');
+      if (session.pace.paused || session.pace.mode !== 'live') command('live');
     },
     /** Plays the past on, one event at a time. */
     tick(now) {
@@ -158,13 +158,14 @@ export function createSession({ url, command, onEvents }) {
      *  @param {{onlyFacts: boolean, filter: string, most?: number}} wanted */
     list({ onlyFacts, filter, most = LIST_MOST }) {
       const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+      const names = namesOf(film.head());
       const found = [];
       const end = seq();
       for (let to = end; to >= film.first && found.length < most; to -= SCAN_CHUNK) {
         if (end - to > SCAN_MOST) break;
         const events = film.events(Math.max(film.first, to - SCAN_CHUNK + 1), to);
         for (let i = events.length - 1; i >= 0 && found.length < most; i -= 1) {
-          const item = itemOf(events[i], onlyFacts, words);
+          const item = itemOf(events[i], onlyFacts, words, names);
           if (item) found.push(item);
         }
       }
@@ -173,12 +174,13 @@ export function createSession({ url, command, onEvents }) {
   });
 }
 
-function itemOf(event, onlyFacts, words) {
+function itemOf(event, onlyFacts, words, names) {
   if (!isVisible(event) || (onlyFacts && !isFact(event))) return null;
-  const text = narrate(event);
+  const text = narrate(event, names);
   if (words.length) {
     const all = `${event.event} ${text}`.toLowerCase();
     if (!words.every((word) => all.includes(word))) return null;
   }
-  return { seq: Number(event.seq), at: Number(event.at), kind: event.event, text, why: ruleText(event) };
+  const { seq, at, event: kind } = event;
+  return { seq: Number(seq), at: Number(at), kind, text, why: ruleText(event) };
 }

@@ -15,6 +15,7 @@ const TINTS = 6;
  * @property {Uint8Array} bytes
  * @property {{name: string, offset: number, size: number, value: string}[]} fields
  * @property {object[]} records
+ * @property {boolean} [crcHolds] whether the checksum in the header is the right one
  */
 
 export function drawBatch(view) {
@@ -79,7 +80,6 @@ function linesOf({ fields, records }) {
     value: String(field.value),
   }));
   for (const record of records.slice(0, RECORDS_MOST)) {
-    if (lines.some((line) => line.at >= HEADER_BYTES && line.at === Number(record.position))) continue;
     lines.push({
       at: Number(record.position ?? NaN),
       size: Number(record.size ?? 0),
@@ -155,21 +155,29 @@ function drawByte(byte, at, owner, picked) {
   );
 }
 
-function drawSum({ bytes }) {
+function drawSum({ bytes, crcHolds, note: remark }) {
   const shown = ROWS_MOST * BYTES_PER_ROW;
   const more = bytes.length > shown ? ` The first ${shown} are shown.` : '';
   const records = shortOffset(Math.max(0, bytes.length - HEADER_BYTES));
   return h(
     'p',
     { class: 'hex-sum', key: 'sum' },
-    icon('check'),
+    icon(crcHolds === false ? 'warning' : 'check'),
     h(
       'span',
       { key: 'text' },
-      `${shortOffset(bytes.length)} bytes: ${HEADER_BYTES} of header, ${records} of records.${more}`,
+      `${shortOffset(bytes.length)} bytes: ${HEADER_BYTES} of header, ${records} of records.` +
+        more +
+        crcText(crcHolds) +
+        (remark ? ` ${remark}` : ''),
     ),
   );
 }
+
+const crcText = (holds) => {
+  if (holds === undefined) return '';
+  return holds ? ' CRC-32C agrees.' : ' CRC-32C does not agree.';
+};
 
 const hex = (number) => number.toString(16).padStart(3, '0');
 

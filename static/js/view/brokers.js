@@ -18,7 +18,8 @@ export function drawNodes(view) {
     const box = document.getElementById(`controller-${node.id}`);
     if (!box) continue;
     place(box, geometry.columns[node.id], geometry.quorum);
-    say(box, controllerRole(node), controllerDuty(scene, node));
+    say(box, controllerRole(node), controllerDuty(node));
+    if (box.title !== logOf(node)) box.title = logOf(node);
     mark(box, node, { leads: node.state === 'leader' && node.power !== 'down' });
   }
 }
@@ -76,14 +77,18 @@ function dutyOf({ focus }, node) {
 
 function controllerRole(node) {
   if (node.power === 'down') return 'down';
-  return node.state === 'leader' ? 'active' : node.state || 'controller';
+  return { leader: 'active', follower: 'voter' }[node.state] ?? (node.state || 'controller');
 }
 
-function controllerDuty(scene, node) {
+function controllerDuty(node) {
   if (node.power === 'down') return node.verdict;
   if (node.power === 'paused') return 'paused';
-  const stored = node.stored >= 0 ? ` · log ${shortOffset(node.stored)}` : '';
-  return node.term ? `term ${node.term}${stored}` : '';
+  return node.term ? `term ${node.term}` : '';
+}
+
+function logOf(node) {
+  if (node.stored < 0) return '';
+  return `controller ${node.id}: metadata log stored up to ${shortOffset(node.stored)}`;
 }
 
 /** The other partitions a broker holds, each as a narrow pipe with its water. */
@@ -113,7 +118,11 @@ export function drawPipes({ scene, geometry, act }, node) {
         },
         onClick: () => act.lookAt(scene.focus.topic, pipe.partition),
       },
-      h('i', { class: 'pipe-log', key: 'log', style: { transform: `scaleY(${share(level.leo)})` } }),
+      h('i', {
+        class: 'pipe-log',
+        key: 'log',
+        style: { transform: `scaleY(${share(level.leo)})` },
+      }),
       h('i', {
         class: 'pipe-water',
         key: 'water',

@@ -144,7 +144,11 @@ function drawReader({ scene, geometry, scale, ui }, client) {
     ),
     h(
       'footer',
-      { class: 'plinth', key: 'plinth', style: { top: `${geometry.plinth.top - geometry.tank.top}px` } },
+      {
+        class: 'plinth',
+        key: 'plinth',
+        style: { top: `${geometry.plinth.top - geometry.tank.top}px` },
+      },
       h('h2', { class: 'plinth-word', key: 'name' }, client.id),
       h('p', { class: 'isolation', key: 'fetches' }, `${shortCount(client.fetches)} fetches`),
       h('p', { class: 'isolation', key: 'lag' }, lagOf(scene, position)),

@@ -92,6 +92,7 @@ export function drawReign({ scene }) {
 export function drawSettings({ scene, ui, act, geometry }) {
   const { focus } = scene;
   if (!focus || geometry.narrow) return null;
+  const someCut = scene.links.some((link) => link.cut);
   return [
     h(
       'span',
@@ -109,10 +110,14 @@ export function drawSettings({ scene, ui, act, geometry }) {
         onClick: () => act.openTab('links'),
       },
       icon('cut'),
-      h('span', { key: 'text' }, scene.links.some((link) => link.cut) ? 'links, some cut' : 'links'),
+      h('span', { key: 'text' }, someCut ? 'links, some cut' : 'links'),
     ),
     ui.isPast &&
-      h('span', { class: 'setting past', key: 'past', 'data-testid': 'past' }, 'looking at the past'),
+      h(
+        'span',
+        { class: 'setting past', key: 'past', 'data-testid': 'past' },
+        'looking at the past',
+      ),
   ];
 }
 
@@ -146,7 +151,11 @@ export function drawWhere({ scene, ui, act }) {
       ),
     ),
     !stations.length &&
-      h('li', { class: 'where-nobody', key: 'elsewhere' }, `in ${follow.topic}-${follow.partition}`),
+      h(
+        'li',
+        { class: 'where-nobody', key: 'elsewhere' },
+        `in ${follow.topic}-${follow.partition}`,
+      ),
     stations.map((station, i) => drawStation(station, stations[i + 1])),
   ];
 }

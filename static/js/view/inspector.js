@@ -117,11 +117,18 @@ const rows = (items) =>
 
 function drawEpochs(focus, ids) {
   const epochs = [...new Set(ids.flatMap((id) => focus.copies.get(id).epochs.map((e) => e.epoch)))];
-  const startOf = (id, epoch) => focus.copies.get(id).epochs.find((e) => e.epoch === epoch);
+  const startOf = (id, epoch) => {
+    const found = focus.copies.get(id).epochs.find((e) => e.epoch === epoch);
+    return found ? shortOffset(found.from) : '–';
+  };
   return h(
     'table',
     { key: 'epoch-table' },
-    h('thead', { key: 'head' }, h('tr', { key: 'row' }, headCells('starts at', ids, focus))),
+    h(
+      'thead',
+      { key: 'head' },
+      h('tr', { key: 'row' }, headCells('starts at, on broker', ids, focus)),
+    ),
     h(
       'tbody',
       { key: 'body' },
@@ -132,9 +139,7 @@ function drawEpochs(focus, ids) {
             'tr',
             { key: epoch },
             h('th', { key: 'epoch' }, `epoch ${epoch}`),
-            ids.map((id) =>
-              h('td', { key: id }, startOf(id, epoch) ? shortOffset(startOf(id, epoch).from) : '–'),
-            ),
+            ids.map((id) => h('td', { key: id }, startOf(id, epoch))),
           ),
         ),
     ),
@@ -144,7 +149,7 @@ function drawEpochs(focus, ids) {
 const headCells = (name, ids, focus) => [
   h('th', { key: 'name' }, name),
   ids.map((id) =>
-    h('th', { key: id }, `broker ${id}`, focus.leader === id && icon('crown', 'leader')),
+    h('th', { key: id }, id, focus.leader === id && icon('crown', 'leader')),
   ),
 ];
 
@@ -160,7 +165,7 @@ function drawCopies(focus, ids) {
   return h(
     'table',
     { key: 'copy-table' },
-    h('thead', { key: 'head' }, h('tr', { key: 'row' }, headCells('', ids, focus))),
+    h('thead', { key: 'head' }, h('tr', { key: 'row' }, headCells('broker', ids, focus))),
     h(
       'tbody',
       { key: 'body' },
@@ -222,8 +227,7 @@ function drawLinks({ scene, act }) {
     h(
       'p',
       { key: 'text' },
-      'A cut link passes nothing in either direction until it is healed. The dots of one row are ' +
-        'the links of one node.',
+      'A cut link passes nothing in either direction until it is healed.',
     ),
     h(
       'table',
@@ -262,7 +266,8 @@ function drawLinks({ scene, act }) {
 function drawLink(scene, act, a, b) {
   const isOff = isCut(scene, a, b);
   const bothBrokers = [a, b].every((id) => scene.brokers.some((node) => node.id === id));
-  const name = `${isOff ? 'Heal' : 'Cut'} the link from ${nodeName(a, scene)} to ${nodeName(b, scene)}`;
+  const ends = `${nodeName(a, scene)} to ${nodeName(b, scene)}`;
+  const name = `${isOff ? 'Heal' : 'Cut'} the link from ${ends}`;
   return h(
     'td',
     { key: a },

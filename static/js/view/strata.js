@@ -95,8 +95,11 @@ export function drawFold({ scale }, copy, top) {
     {
       class: cls('fold', { wet: isWet }),
       key: 'fold',
-      style: { top: `${top(end)}px`, height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px` },
+      style: {
+        top: `${top(end)}px`,
+        height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
+      },
     },
-    h('span', { key: 'text' }, `${shortOffset(count)} earlier`),
+    h('span', { key: 'text' }, shortOffset(count), h('i', { key: 'word' }, ' earlier')),
   );
 }

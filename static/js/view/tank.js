@@ -88,7 +88,7 @@ function drawEntry(view, node, copy, entry, top) {
     {
       key: `entry-${entry.offset}-${entry.epoch}-${entry.cut ? 'cut' : 'kept'}`,
       type: 'button',
-      leaveMs: 500,
+      leaveMs: entry.cut ? 500 : 0,
       class: cls('cell', {
         wet: isWet,
         dry: !isWet,
@@ -170,13 +170,14 @@ function drawEnd(focus, copy, top) {
 const WAIT_WORDS = {
   produce: ['produce waits', 'produces wait'],
   fetch: ['fetch waits', 'fetches wait'],
-  'follower-fetch': ['follower fetch waits', 'follower fetches wait'],
 };
+const isFetch = /fetch$/;
 
 function drawWaiting(scene, id) {
   const counts = new Map();
   for (const wait of scene.waits) {
-    if (wait.node === id) counts.set(wait.what, (counts.get(wait.what) ?? 0) + 1);
+    const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
+    if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
   }
   return h(
     'ul',
@@ -186,7 +187,7 @@ function drawWaiting(scene, id) {
       'aria-label': 'Requests waiting at the leader',
       'data-testid': `waits-${id}`,
     },
-    [...counts].slice(0, WAITS_MOST).map(([what, n]) => {
+    [...counts].sort().reverse().slice(0, WAITS_MOST).map(([what, n]) => {
       const words = WAIT_WORDS[what] ?? [what, what];
       const text = n === 1 ? words[0] : `${n} ${words[1]}`;
       return h('li', { key: what }, icon('waiting'), h('span', { key: 'text' }, text));

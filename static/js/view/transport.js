@@ -22,6 +22,10 @@ const PIN_SIGNS = {
 /** @param {string} kind @returns {boolean} */
 export const hasPin = (kind) => kind in PIN_SIGNS;
 
+/** How many times slower than live; the pace itself is virtual seconds a second.
+ *  @param {{rate: number}} pace */
+export const slowness = ({ rate }) => Math.round(rate < 1 ? 1 / rate : rate);
+
 const part = (id) => document.getElementById(id);
 
 /** @param {object} film {first, last, seq, isLive, isPaused, at, pace} */
@@ -51,7 +55,7 @@ export function drawTransport(film) {
 function lensOf({ seq, last, isLive, pace }) {
   if (!isLive) return `event ${seq} of ${last}`;
   if (pace.paused) return 'time stands still';
-  if (pace.mode === 'slow' && pace.rate) return `${pace.rate}× slower`;
+  if (pace.mode === 'slow' && pace.rate) return `${slowness(pace)}× slower`;
   return `event ${last}`;
 }
 
@@ -107,7 +111,7 @@ export function drawEvents(items, seq, act) {
               {
                 key: 'seek',
                 type: 'button',
-                class: cls('event', { now: item.seq === seq, mark: hasPin(item.kind) }),
+                class: cls('event', { now: item.seq === seq, pinned: hasPin(item.kind) }),
                 title: `${item.kind}, event ${item.seq}`,
                 'data-seq': item.seq,
                 'data-kind': item.kind,
