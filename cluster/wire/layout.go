@@ -11,7 +11,8 @@ const (
 	fixed      kind = iota
 	text            // a string with its length in front
 	textOrNull      // whose length may be negative
-	blob            // bytes with their length in front
+	blob            // bytes with their length in front, which -1 makes empty
+	blobOrNull      // whose length may be negative
 	array           // a count and that many elements
 	optional        // a byte that says whether a structure follows
 	tags            // tagged fields
