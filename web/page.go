@@ -69,8 +69,8 @@ func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.I
 // styleSheets lists the style sheets in the order in which they apply.
 func styleSheets() []string {
 	return []string{
-		"tokens", "shell", "transport", "stage", "log", "columns", "clients", "panels", "inspector",
-		"dialogs",
+		"tokens", "shell", "transport", "stage", "log", "strata", "columns", "clients", "panels",
+		"inspector", "dialogs",
 	}
 }
 

@@ -1,0 +1,102 @@
+// Checks of the pure layout modules; the Go test of this folder runs it.
+
+import assert from 'node:assert/strict';
+import { arc, stageGeometry } from '../js/layout/geometry.js';
+import { aggregate } from '../js/layout/flights.js';
+import { offsetScale } from '../js/layout/scale.js';
+import { entriesOf, sceneOf } from '../js/layout/scene.js';
+import { whereabouts } from '../js/layout/where.js';
+
+const tank = { height: 300, unit: 16, headroom: 4 };
+
+// Equal offsets lie on one line, and every offset is above the one before.
+for (const end of [0, 1, 5, 40, 100_000]) {
+  const scale = offsetScale({ start: 0, end }, tank);
+  for (let offset = Math.max(1, end - 60); offset <= end; offset += 1) {
+    assert.ok(scale.y(offset) > scale.y(offset - 1), `offset ${offset} of ${end}`);
+  }
+  assert.ok(scale.y(end) <= tank.height - 0.5 * tank.headroom * tank.unit, `end ${end}`);
+  assert.equal(scale.y(0), 0);
+}
+assert.equal(offsetScale({ start: 0, end: 3 }, tank).fold, null);
+assert.deepEqual(offsetScale({ start: 10, end: 90 }, tank).fold.from, 10);
+
+// Columns stand side by side and links end above the logs.
+const stage = {
+  width: 1032, height: 500, unit: 16, narrow: false,
+  producers: ['checkout'], brokers: [1, 2, 3], controllers: [101, 102, 103],
+  readers: ['billing', 'shipping', 'third'], pipes: 2,
+};
+const geometry = stageGeometry(stage);
+const [one, two, three] = [1, 2, 3].map((id) => geometry.columns[id]);
+assert.ok(one.x + one.width <= two.x && two.x + two.width <= three.x);
+assert.ok(geometry.columns['reader billing'].x >= three.x + three.width);
+assert.ok(arc(geometry, 1, 3).at(0.5).y < geometry.tank.top);
+assert.ok(arc(geometry, 1, 3).at(0.5).y < arc(geometry, 1, 2).at(0.5).y, 'longer links rise higher');
+assert.ok(arc(geometry, 1, 101).at(0.5).y > geometry.floor, 'controllers are linked below');
+
+// More tokens than can be told apart become one a link, and none is forgotten.
+const flights = Array.from({ length: 90 }, (_, i) => ({
+  id: `m${i}`, from: 1, to: 2 + (i % 2), kind: 'ask', count: 1,
+}));
+const merged = aggregate(flights);
+assert.equal(merged.length, 2);
+assert.equal(merged.reduce((sum, flight) => sum + flight.count, 0), 90);
+
+// A scene from a state: who leads, what is committed, where two histories differ.
+const batch = (base, epoch) => ({
+  baseOffset: String(base), lastOffset: String(base), records: 1, bytes: 80, epoch,
+  producerId: '-1', sequence: -1, codec: 'none', control: false,
+});
+const copy = (node, hw, batches, more) => ({
+  node, role: 'follower', logStartOffset: '0', leo: String(batches.length), hw: String(hw),
+  synced: '0', isr: [], followers: [], epochs: [], segments: ['0'], batches, cut: [], ...more,
+});
+const broker = (id, more) => ({ id, role: 'broker', alive: true, registered: true, ...more });
+const state = {
+  seq: '7', at: '1000', nodes: [broker(1, { alive: false, stopped: 'kill' }), broker(2), broker(3)],
+  links: [{ from: 2, to: 3, cut: true }],
+  topics: [{
+    name: 'orders',
+    partitions: [{
+      partition: 0, known: true, leader: 2, leaderEpoch: 5, partitionEpoch: 1,
+      replicas: [1, 2, 3], isr: [2, 3], elr: [], minIsr: 2,
+      records: [{ offset: '1', epoch: 5, key: 'order-6', value: '{}', timestamp: '0' }],
+      copies: [
+        copy(1, 1, [batch(0, 4), batch(1, 4)]),
+        copy(2, 2, [batch(0, 4), batch(1, 5)]),
+        copy(3, 1, [batch(0, 4), batch(1, 5)]),
+      ],
+    }],
+  }],
+  clients: [
+    { connection: 9, node: 2, clientId: 'billing', requests: { Fetch: 3 }, open: 1,
+      lastRequest: { api: 'Fetch', topic: 'orders', partition: 0, offset: '2', at: '9' } },
+    { connection: 8, node: 2, clientId: 'checkout', requests: { Produce: 3 }, open: 0 },
+  ],
+};
+const scene = sceneOf(state, { topic: 'orders', partition: 0 });
+assert.equal(scene.focus.leader, 2);
+assert.equal(scene.focus.hw, 2);
+assert.equal(scene.brokers[0].verdict, 'dead');
+assert.deepEqual(scene.readers.map((reader) => [reader.id, reader.position]), [['billing', 2]]);
+assert.deepEqual(scene.producers.map((producer) => producer.id), ['checkout']);
+assert.equal(scene.vitals.underReplicated, 1);
+const cells = entriesOf(scene.focus, scene.focus.copies.get(2), 0, 2);
+assert.deepEqual(cells.map((cell) => cell.key), ['', 'order-6']);
+assert.equal(entriesOf(scene.focus, scene.focus.copies.get(1), 1, 2)[0].key, '');
+
+// The stations of a record that the new leader wrote, and of the one that it replaced.
+const follow = { topic: 'orders', partition: 0, offset: 1, epoch: 5, key: 'order-6' };
+const statusOf = (wanted) =>
+  Object.fromEntries(whereabouts(scene, wanted).map((station) => [station.id, station.status]));
+assert.deepEqual(statusOf(follow), {
+  sent: 'past', b2: 'here', b1: 'gone', b3: 'here', committed: 'here', 'r-billing': 'here',
+});
+assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
+assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
+
+// An empty state is a scene too: the page shows that there is nothing yet.
+const nothing = sceneOf({}, { topic: null, partition: 0 });
+assert.equal(nothing.focus, null);
+assert.equal(nothing.seq, 0);
