@@ -109,6 +109,7 @@ func (c *Controller) campaigned(p *pendingRound, r *roundResult) {
 	q.tellVotes(p, r)
 	if r.outcome != roundStored {
 		q.tellLogs(p, r)
+		q.failBroken(r)
 		c.lostElection()
 		return
 	}

@@ -230,8 +230,9 @@ func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) { return nil, raft.Er
 func (nothingToApply) Restore(r io.ReadCloser) error       { return r.Close() }
 
 // NodeDown takes a controller out of the quorum. Whoever ends an incarnation calls it before the
-// node's disk goes away, because Raft must have stopped by then; it tells what the node stored in
-// rounds that are not told yet. Calling it again, or for other nodes, does nothing.
+// node's disk is opened again; it tells what the node stored in rounds that are not told yet. It
+// waits for a round under way, so a disk that hangs must be killed first: Raft never sees a read
+// fail, and what it writes then goes nowhere. Calling it again, or for other nodes, does nothing.
 func (q *Quorum) NodeDown(id event.NodeID) error {
 	q.rounds.Lock()
 	defer q.rounds.Unlock()

@@ -1,0 +1,327 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+)
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func TestCreateTopicsRefusesInKafkasWords(t *testing.T) {
+	c := ready(t)
+	c.mustCreate("a.b", 1, 1)
+	for _, tt := range []struct {
+		name       string
+		partitions int32
+		factor     int16
+		config     string
+		code       int16
+		message    string
+	}{
+		{"t-rf", 1, 4, "", 38, "Unable to replicate the partition 4 time(s): The target replication " +
+			"factor of 4 cannot be reached because only 3 broker(s) are registered or some brokers " +
+			"have all their log directories cordoned."},
+		{"orders", 3, 1, "", 36, "Topic 'orders' already exists."},
+		{"t-zero", 0, 1, "", 37, "Number of partitions was set to an invalid non-positive value."},
+		{"t-cfg", 1, 1, "no.such.setting=1", 40, "Unknown topic config name: no.such.setting"},
+		{"t-cfg", 1, 1, "retention.ms=abc", 40,
+			"Invalid value abc for configuration retention.ms: Not a number of type LONG"},
+		{"a_b", 1, 1, "", 17, "Topic 'a_b' collides with existing topic: a.b"},
+		{"..", 1, 1, "", 17, "Topic name is invalid: '..' is not allowed"},
+	} {
+		var configs []string
+		if tt.config != "" {
+			configs = append(configs, tt.config)
+		}
+		r := c.createTopic(tt.name, tt.partitions, tt.factor, configs...)
+		if r.ErrorCode != tt.code || text(r.ErrorMessage) != tt.message {
+			t.Errorf("%s: %d %q", tt.name, r.ErrorCode, text(r.ErrorMessage))
+		}
+	}
+}
+
+func TestValidateOnlyCreatesNothing(t *testing.T) {
+	c := ready(t)
+	req := createRequest("dry", 2, 2)
+	req.ValidateOnly = true
+	r := c.ask(req).(*kmsg.CreateTopicsResponse).Topics[0]
+	if r.ErrorCode != 0 || r.NumPartitions != 2 || c.leader().active.latest.TopicByName("dry") != nil {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestCreateTopicsDescribesTheNewTopic(t *testing.T) {
+	c := newCluster(t, 11, 3)
+	c.untilReady()
+	r := c.createTopic("orders", -1, -1, "retention.ms=1000")
+	if r.ErrorCode != 0 || r.NumPartitions != 1 || r.ReplicationFactor != 1 {
+		t.Fatalf("got %+v", r)
+	}
+	for _, config := range r.Configs {
+		source := map[string]int8{"retention.ms": sourceTopic,
+			configMinIsr: sourceDefaultBrokers}[config.Name]
+		if source == 0 {
+			source = sourceDefault
+		}
+		if config.Source != source {
+			t.Errorf("%s has source %d, not %d", config.Name, config.Source, source)
+		}
+	}
+}
+
+func TestDeletedTopicIsGoneByNameAndID(t *testing.T) {
+	c := ready(t)
+	c.mustCreate("second", 1, 1)
+	id := c.leader().active.committed.TopicByName("second").ID
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version = 6
+	name := "orders"
+	req.Topics = []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {TopicID: id}, {Topic: &name},
+		{TopicID: event.UUID{3: 3}}}
+	r := c.ask(req).(*kmsg.DeleteTopicsResponse)
+	var codes []int16
+	for _, topic := range r.Topics {
+		codes = append(codes, topic.ErrorCode)
+	}
+	if !slices.Equal(codes, []int16{0, 0, codeUnknownTopicOrPartition, codeUnknownTopicID}) {
+		t.Errorf("codes %v", codes)
+	}
+	if n := c.leader().active.committed.TopicCount(); n != 0 {
+		t.Errorf("%d topics are left", n)
+	}
+}
+
+func TestCreatePartitionsOnlyAdds(t *testing.T) {
+	c := ready(t)
+	add := func(count int32) kmsg.CreatePartitionsResponseTopic {
+		req := kmsg.NewPtrCreatePartitionsRequest()
+		req.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "orders", Count: count}}
+		return c.ask(req).(*kmsg.CreatePartitionsResponse).Topics[0]
+	}
+	if r := add(4); r.ErrorCode != 0 {
+		t.Fatalf("got %+v", r)
+	}
+	if n := len(c.leader().active.committed.TopicByName("orders").Partitions); n != 4 {
+		t.Errorf("%d partitions", n)
+	}
+	if r := add(4); text(r.ErrorMessage) != "Topic already has 4 partition(s)." {
+		t.Errorf("got %d %s", r.ErrorCode, text(r.ErrorMessage))
+	}
+	if r := add(2); text(r.ErrorMessage) !=
+		"The topic orders currently has 4 partition(s); 2 would not be an increase." {
+		t.Errorf("got %d %s", r.ErrorCode, text(r.ErrorMessage))
+	}
+}
+
+// alter proposes an ISR as the partition's leader.
+func (c *cluster) alter(p *metadata.Partition, change func(*kmsg.AlterPartitionRequest),
+	isr ...event.NodeID) kmsg.AlterPartitionResponseTopicPartition {
+	c.t.Helper()
+	b := c.brokers[p.Leader].running
+	req := kmsg.NewPtrAlterPartitionRequest()
+	req.Version = 3
+	req.BrokerID, req.BrokerEpoch = int32(p.Leader), b.epoch
+	partition := kmsg.NewAlterPartitionRequestTopicPartition()
+	partition.LeaderEpoch, partition.PartitionEpoch = int32(p.LeaderEpoch), p.PartitionEpoch
+	for _, id := range isr {
+		partition.NewEpochISR = append(partition.NewEpochISR,
+			kmsg.AlterPartitionRequestTopicPartitionNewEpochISR{BrokerID: int32(id),
+				BrokerEpoch: c.brokers[id].running.epoch})
+	}
+	req.Topics = []kmsg.AlterPartitionRequestTopic{{
+		TopicID:    c.leader().active.committed.TopicByName("orders").ID,
+		Partitions: []kmsg.AlterPartitionRequestTopicPartition{partition}}}
+	if change != nil {
+		change(req)
+	}
+	r := c.askFrom(b, req).(*kmsg.AlterPartitionResponse)
+	if r.ErrorCode != 0 {
+		return kmsg.AlterPartitionResponseTopicPartition{ErrorCode: r.ErrorCode}
+	}
+	return r.Topics[0].Partitions[0]
+}
+
+func TestAlterPartitionTakesOnlyWhatFits(t *testing.T) {
+	c := ready(t)
+	p := c.partition("orders", 0)
+	leader, other := p.Replicas[0], p.Replicas[1]
+	first := func(req *kmsg.AlterPartitionRequest) *kmsg.AlterPartitionRequestTopicPartition {
+		return &req.Topics[0].Partitions[0]
+	}
+	for _, tt := range []struct {
+		name   string
+		code   int16
+		change func(*kmsg.AlterPartitionRequest)
+		isr    []event.NodeID
+	}{
+		{"stale broker epoch", codeStaleBrokerEpoch,
+			func(r *kmsg.AlterPartitionRequest) { r.BrokerEpoch-- }, p.Replicas},
+		{"leader epoch ahead", codeNotController,
+			func(r *kmsg.AlterPartitionRequest) { first(r).LeaderEpoch++ }, p.Replicas},
+		{"leader epoch behind", codeFencedLeaderEpoch,
+			func(r *kmsg.AlterPartitionRequest) { first(r).LeaderEpoch-- }, p.Replicas},
+		{"partition epoch behind", codeInvalidUpdateVersion,
+			func(r *kmsg.AlterPartitionRequest) { first(r).PartitionEpoch-- }, p.Replicas},
+		{"without the leader", codeInvalidRequest, nil, []event.NodeID{other}},
+		{"member of an older incarnation", codeIneligibleReplica,
+			func(r *kmsg.AlterPartitionRequest) { first(r).NewEpochISR[1].BrokerEpoch-- }, p.Replicas},
+		{"unknown topic", codeUnknownTopicID,
+			func(r *kmsg.AlterPartitionRequest) { r.Topics[0].TopicID = event.UUID{9: 9} }, p.Replicas},
+		{"unknown partition", codeUnknownTopicOrPartition,
+			func(r *kmsg.AlterPartitionRequest) { first(r).Partition = 7 }, p.Replicas},
+	} {
+		if r := c.alter(p, tt.change, tt.isr...); r.ErrorCode != tt.code {
+			t.Errorf("%s: %d, not %d", tt.name, r.ErrorCode, tt.code)
+		}
+	}
+	r := c.alter(p, nil, leader, other)
+	if r.ErrorCode != 0 || r.PartitionEpoch != p.PartitionEpoch+1 || len(r.ISR) != 2 {
+		t.Errorf("got %+v", r)
+	}
+	if now := c.partition("orders", 0); !slices.Equal(now.Isr, []event.NodeID{leader, other}) {
+		t.Errorf("the partition is %+v", now)
+	}
+}
+
+func (c *cluster) setConfig(kind kmsg.ConfigResourceType, name, key, value string) int16 {
+	c.t.Helper()
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kind,
+		ResourceName: name, Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{
+			{Name: key, Value: &value}}}}
+	return c.ask(req).(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode
+}
+
+func TestUncleanElectionWaitsForPermission(t *testing.T) {
+	c := ready(t)
+	p := c.partition("orders", 0)
+	c.alter(p, nil, p.Leader)
+	c.kill(p.Leader)
+	c.until("nobody leads", 15*time.Second, func() bool {
+		return c.partition("orders", 0).Leader == event.NoNode
+	})
+	if code := c.setConfig(kmsg.ConfigResourceTypeTopic, "orders", configUnclean,
+		"true"); code != 0 {
+		t.Fatalf("code %d", code)
+	}
+	now := c.partition("orders", 0)
+	if now.Leader == event.NoNode || now.LeaderRecoveryState != metadata.Recovering {
+		t.Errorf("the partition is %+v", now)
+	}
+}
+
+func TestChangedMinimumClearsEligibleLeaderReplicas(t *testing.T) {
+	c := ready(t, "min.insync.replicas=3")
+	p := c.partition("orders", 0)
+	c.alter(p, nil, p.Replicas[0], p.Replicas[1])
+	if now := c.partition("orders", 0); len(now.Elr) != 1 {
+		t.Fatalf("the partition is %+v", now)
+	}
+	c.setConfig(kmsg.ConfigResourceTypeTopic, "orders", configMinIsr, "2")
+	if now := c.partition("orders", 0); len(now.Elr) != 0 {
+		t.Errorf("the partition is %+v", now)
+	}
+}
+
+func TestConfigChangesAreChecked(t *testing.T) {
+	c := ready(t)
+	topic, broker := kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker
+	for _, tt := range []struct {
+		kind             kmsg.ConfigResourceType
+		name, key, value string
+		code             int16
+	}{
+		{topic, "orders", "retention.ms", "abc", codeInvalidConfig},
+		{topic, "orders", "no.such", "1", codeInvalidConfig},
+		{topic, "nosuch", "retention.ms", "1", codeUnknownTopicOrPartition},
+		{topic, "orders", "retention.ms", "1000", codeNone},
+		{broker, "", "log.retention.ms", "1000", codeNone},
+		{broker, "x", "log.retention.ms", "1000", codeInvalidRequest},
+	} {
+		if code := c.setConfig(tt.kind, tt.name, tt.key, tt.value); code != tt.code {
+			t.Errorf("%s %s=%s: %d, not %d", tt.name, tt.key, tt.value, code, tt.code)
+		}
+	}
+	image := c.leader().active.committed
+	if v, source := configOf(image, "orders", "retention.ms"); v != "1000" || source != sourceTopic {
+		t.Errorf("retention.ms is %s from %d", v, source)
+	}
+}
+
+func TestPreferredElectionReturnsTheLeadership(t *testing.T) {
+	c := ready(t)
+	p := c.partition("orders", 0)
+	elect := func(kind int8, topic string) int16 {
+		req := kmsg.NewPtrElectLeadersRequest()
+		req.ElectionType = kind
+		req.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: topic, Partitions: []int32{0}}}
+		return c.ask(req).(*kmsg.ElectLeadersResponse).Topics[0].Partitions[0].ErrorCode
+	}
+	if code := elect(electPreferred, "orders"); code != codeElectionNotNeeded {
+		t.Errorf("a preferred leader: code %d", code)
+	}
+	if code := elect(electPreferred, "nosuch"); code != codeUnknownTopicOrPartition {
+		t.Errorf("an unknown topic: code %d", code)
+	}
+	if code := elect(electUnclean, "orders"); code != codeElectionNotNeeded {
+		t.Errorf("an unclean election with a leader: code %d", code)
+	}
+	preferred := p.Leader
+	c.cleanStop(preferred)
+	if code := elect(electPreferred, "orders"); code != codePreferredLeaderUnavailable {
+		t.Errorf("the preferred leader is away: code %d", code)
+	}
+	c.start(preferred)
+	c.untilReady()
+	now := c.partition("orders", 0)
+	c.alter(now, nil, p.Replicas...)
+	if code := elect(electPreferred, "orders"); code != codeNone {
+		t.Errorf("code %d", code)
+	}
+	if now := c.partition("orders", 0); now.Leader != preferred {
+		t.Errorf("the partition is %+v", now)
+	}
+}
+
+func TestImbalanceCheckReturnsLeaderships(t *testing.T) {
+	c := ready(t)
+	p := c.partition("orders", 0)
+	c.cleanStop(p.Leader)
+	c.start(p.Leader)
+	c.untilReady()
+	c.alter(c.partition("orders", 0), nil, p.Replicas...)
+	c.world.RunFor(301 * time.Second)
+	if now := c.partition("orders", 0); now.Leader != p.Leader {
+		t.Errorf("the partition is %+v", now)
+	}
+}
+
+func TestDescribeQuorumKnowsVotersAndObservers(t *testing.T) {
+	c := ready(t)
+	c.world.RunFor(2 * time.Second)
+	req := kmsg.NewPtrDescribeQuorumRequest()
+	req.Version = 2
+	req.Topics = []kmsg.DescribeQuorumRequestTopic{{Topic: metadataTopic,
+		Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{}}}}
+	p := c.ask(req).(*kmsg.DescribeQuorumResponse).Topics[0].Partitions[0]
+	if p.LeaderID != int32(c.leader().env.ID()) || len(p.CurrentVoters) != 3 ||
+		len(p.Observers) != 3 {
+		t.Fatalf("got %+v", p)
+	}
+	for _, s := range slices.Concat(p.CurrentVoters, p.Observers) {
+		if s.LogEndOffset != p.HighWatermark {
+			t.Errorf("%d is at %d of %d", s.ReplicaID, s.LogEndOffset, p.HighWatermark)
+		}
+	}
+}
