@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -248,4 +249,125 @@ func files(t *testing.T, c *Cluster) string {
 		walk("")
 	}
 	return b.String()
+}
+
+func TestIdleHourChangesNothing(t *testing.T) {
+	c, s := start(t, Config{Seed: 5, Latency: time.Millisecond})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "2", 1, 2, 3)
+	active, _ := c.Controller()
+	before := len(s.lines)
+	c.World().RunFor(time.Hour)
+	if now, ok := c.Controller(); !ok || now != active {
+		t.Errorf("the active controller was %d and is %d", active, now)
+	}
+	for _, l := range s.lines[before:] {
+		for _, kind := range []string{"PartitionChanged", "BrokerFenced", "IsrChanged", "BecameLeader"} {
+			if strings.Contains(l, `"event":"`+kind+`"`) {
+				t.Fatalf("an idle hour brought %s", l)
+			}
+		}
+	}
+	t.Logf("%d events", len(s.lines)-before)
+}
+
+// TestPausedClusterExpiresNothing is about the pause of the whole world, which stops virtual time:
+// see world.TestPauseKeepsVirtualTimeStillAndLosesNothing. Here one broker alone stands still.
+func TestPausedBrokerIsFencedAndReturnsWithoutHarm(t *testing.T) {
+	c, _ := start(t, Config{Seed: 6, Latency: time.Millisecond})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "2", 1, 2, 3)
+	l := d.load("orders")
+	c.World().RunFor(2 * time.Second)
+	must(t, c.Pause(1))
+	c.World().RunFor(30 * time.Second)
+	if leader, _ := c.Leader("orders", 0); leader == 1 {
+		t.Error("a broker that stood still for 30 s still leads")
+	}
+	must(t, c.Resume(1))
+	c.World().RunFor(10 * time.Second)
+	l.stopped = true
+	d.settled("orders")
+	l.check()
+}
+
+func TestCutLinksAndHealLoseNothing(t *testing.T) {
+	for seed := range seeds(t, 5, 20) {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			c, s := start(t, Config{Seed: seed, Latency: time.Millisecond})
+			defer func() { dump(t, s, os.Getenv("DUMP")) }()
+			d := drive(t, c)
+			d.ready()
+			d.topic("orders", "2", 1, 2, 3)
+			l := d.load("orders")
+			dice := rand.New(rand.NewPCG(seed, 43))
+			nodes := c.nodes()
+			for range 10 {
+				a, b := nodes[dice.IntN(len(nodes))], nodes[dice.IntN(len(nodes))]
+				if a != b {
+					must(t, c.Cut(a, b, dice.IntN(2) == 0))
+				}
+				c.World().RunFor(time.Duration(dice.IntN(8000)) * time.Millisecond)
+				if dice.IntN(3) == 0 {
+					must(t, c.HealAll())
+				}
+			}
+			must(t, c.HealAll())
+			c.World().RunFor(15 * time.Second)
+			acked := len(l.order)
+			c.World().RunFor(time.Second)
+			if len(l.order) == acked {
+				t.Errorf("seed %d: no writes 15 s after all links healed", seed)
+			}
+			l.stopped = true
+			d.settled("orders")
+			l.check()
+		})
+	}
+}
+
+func TestControllersDieAndReturn(t *testing.T) {
+	for seed := range seeds(t, 5, 20) {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			c, _ := start(t, Config{Seed: seed, Latency: time.Millisecond})
+			d := drive(t, c)
+			d.ready()
+			d.topic("orders", "2", 1, 2, 3)
+			l := d.load("orders")
+			dice := rand.New(rand.NewPCG(seed, 44))
+			for range 6 {
+				id := c.Controllers()[dice.IntN(3)]
+				if c.Alive(id) {
+					if dice.IntN(2) == 0 {
+						must(t, c.Kill(id))
+					} else {
+						must(t, c.PowerCut(id))
+					}
+				}
+				c.World().RunFor(time.Duration(dice.IntN(3000)) * time.Millisecond)
+				for _, id := range c.Controllers() {
+					if !c.Alive(id) && dice.IntN(2) == 0 {
+						must(t, c.Restart(id))
+					}
+				}
+				if dice.IntN(2) == 0 {
+					id := c.Brokers()[dice.IntN(3)]
+					must(t, c.Kill(id))
+					c.World().RunFor(time.Second)
+					must(t, c.Restart(id))
+				}
+			}
+			for _, id := range c.Controllers() {
+				if !c.Alive(id) {
+					must(t, c.Restart(id))
+				}
+			}
+			c.World().RunFor(20 * time.Second)
+			l.stopped = true
+			d.settled("orders")
+			l.check()
+		})
+	}
 }

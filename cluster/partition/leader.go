@@ -267,6 +267,8 @@ func (p *Partition) FollowerSeen(id event.NodeID) {
 	if f.logEndOffset >= f.lastFetchEnd {
 		f.lastCaughtUp, f.caughtUpKnown = f.lastFetch, true
 	}
+	// Its broker may have been unfenced since its position last changed.
+	p.maybeExpandIsr(f)
 }
 
 // holdTail keeps in memory what followers still have to be sent.
