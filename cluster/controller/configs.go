@@ -13,8 +13,6 @@ import (
 	"highwater/cluster/world"
 )
 
-func compareText(a, b string) int { return strings.Compare(a, b) }
-
 func configRecord(resourceType int8, resource, name string, value *string) *metadata.ConfigRecord {
 	r := &metadata.ConfigRecord{ResourceType: resourceType, ResourceName: resource, Name: name}
 	if value != nil {
@@ -210,7 +208,9 @@ func withEntry(entries []metadata.ConfigEntry, name string, value *string) []met
 	if value != nil {
 		entries = append(entries, metadata.ConfigEntry{Name: name, Value: *value})
 	}
-	slices.SortFunc(entries, func(a, b metadata.ConfigEntry) int { return compareText(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b metadata.ConfigEntry) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return entries
 }
 

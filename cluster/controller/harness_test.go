@@ -60,11 +60,16 @@ func (c *collector) told(kind event.Kind) (lines []string) {
 }
 
 func newCluster(t *testing.T, seed uint64, brokers int) *cluster {
+	return newClusterIn(t, world.Config{Seed: seed}, brokers)
+}
+
+func newClusterIn(t *testing.T, config world.Config, brokers int) *cluster {
 	c := &cluster{t: t, events: &collector{}, disks: map[event.NodeID]*disk.Disk{},
 		brokers: map[event.NodeID]*brokerPlace{}, down: map[event.NodeID]bool{}}
-	c.world = world.New(world.Config{Seed: seed, Origin: time.UnixMilli(1795961063540),
-		Events: c.events, Latency: 200 * time.Microsecond, PanicThrough: true,
-		NodeFailed: func(id event.NodeID, _ string) { c.afterStop(id) }})
+	config.Origin, config.Events = time.UnixMilli(1795961063540), c.events
+	config.Latency, config.PanicThrough = 200*time.Microsecond, true
+	config.NodeFailed = func(id event.NodeID, _ string) { c.afterStop(id) }
+	c.world = world.New(config)
 	var voters []Voter
 	for i := range 3 {
 		voters = append(voters, Voter{ID: event.NodeID(101 + i), Host: "localhost",

@@ -225,9 +225,11 @@ func raftConfig(id event.NodeID) *raft.Config {
 // nothingToApply is the state machine: controllers read the log itself.
 type nothingToApply struct{}
 
-func (nothingToApply) Apply(*raft.Log) any                 { return nil }
-func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) { return nil, raft.ErrNothingNewToSnapshot }
-func (nothingToApply) Restore(r io.ReadCloser) error       { return r.Close() }
+func (nothingToApply) Apply(*raft.Log) any           { return nil }
+func (nothingToApply) Restore(r io.ReadCloser) error { return r.Close() }
+func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) {
+	return nil, raft.ErrNothingNewToSnapshot
+}
 
 // NodeDown takes a controller out of the quorum. Whoever ends an incarnation calls it before the
 // node's disk is opened again; it tells what the node stored in rounds that are not told yet. It
@@ -271,7 +273,8 @@ func (q *Quorum) reachable(node event.NodeID) []event.NodeID {
 
 // cost is the virtual time of a round: a sync here, a message to the nearest peer that makes a
 // majority, a sync there, and the way back.
-func (q *Quorum) cost(node event.NodeID, peers []event.NodeID, syncCost time.Duration) time.Duration {
+func (q *Quorum) cost(node event.NodeID, peers []event.NodeID,
+	syncCost time.Duration) time.Duration {
 	trips := make([]time.Duration, 0, len(peers))
 	for _, id := range peers {
 		trips = append(trips, q.world.Latency(node, id)+q.world.Latency(id, node))

@@ -325,3 +325,98 @@ func TestDescribeQuorumKnowsVotersAndObservers(t *testing.T) {
 		}
 	}
 }
+
+func TestListValuesAreAppendedAndSubtracted(t *testing.T) {
+	c := ready(t)
+	change := func(op kmsg.IncrementalAlterConfigOp, key, value string) int16 {
+		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{
+			ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "orders",
+			Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{
+				{Name: key, Op: op, Value: &value}}}}
+		return c.ask(req).(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode
+	}
+	value := func() string {
+		v, _ := configOf(c.leader().active.committed, "orders", "cleanup.policy")
+		return v
+	}
+	for _, tt := range []struct {
+		op   kmsg.IncrementalAlterConfigOp
+		word string
+		want string
+	}{
+		{kmsg.IncrementalAlterConfigOpAppend, "compact", "delete,compact"},
+		{kmsg.IncrementalAlterConfigOpAppend, "compact", "delete,compact"},
+		{kmsg.IncrementalAlterConfigOpSubtract, "delete", "compact"},
+	} {
+		if code := change(tt.op, "cleanup.policy", tt.word); code != 0 || value() != tt.want {
+			t.Errorf("%d %s: code %d, %s, not %s", tt.op, tt.word, code, value(), tt.want)
+		}
+	}
+	if code := change(kmsg.IncrementalAlterConfigOpAppend, "retention.ms", "1"); code !=
+		codeInvalidConfig {
+		t.Errorf("append to a number: code %d", code)
+	}
+}
+
+func TestAlterConfigsResetsWhatItDoesNotName(t *testing.T) {
+	c := ready(t, "retention.ms=1000", "min.insync.replicas=2")
+	req := kmsg.NewPtrAlterConfigsRequest()
+	value := "3000"
+	req.Resources = []kmsg.AlterConfigsRequestResource{{
+		ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "orders",
+		Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "segment.ms", Value: &value}}}}
+	r := c.ask(req).(*kmsg.AlterConfigsResponse).Resources[0]
+	got := c.leader().active.committed.Config(metadata.ResourceTopic, "orders")
+	want := []metadata.ConfigEntry{{Name: "segment.ms", Value: "3000"}}
+	if r.ErrorCode != 0 || !slices.Equal(got, want) {
+		t.Errorf("code %d, %+v", r.ErrorCode, got)
+	}
+}
+
+func TestManualAssignmentIsTakenOrRefused(t *testing.T) {
+	c := ready(t)
+	for _, tt := range []struct {
+		name        string
+		assignments [][]int32
+		code        int16
+		message     string
+	}{
+		{"good", [][]int32{{3, 1}, {1, 2}}, 0, ""},
+		{"unknown", [][]int32{{1, 9}}, 39, "The manual partition assignment includes broker 9, " +
+			"but no such broker is registered."},
+		{"twice", [][]int32{{1, 1}}, 39, "The manual partition assignment includes the broker 1 " +
+			"more than once."},
+	} {
+		req := createRequest(tt.name, -1, -1)
+		for i, replicas := range tt.assignments {
+			req.Topics[0].ReplicaAssignment = append(req.Topics[0].ReplicaAssignment,
+				kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: int32(i),
+					Replicas: replicas})
+		}
+		r := c.ask(req).(*kmsg.CreateTopicsResponse).Topics[0]
+		if r.ErrorCode != tt.code || text(r.ErrorMessage) != tt.message {
+			t.Errorf("%s: %d %q", tt.name, r.ErrorCode, text(r.ErrorMessage))
+		}
+	}
+	if p := c.partition("good", 0); p == nil || !slices.Equal(p.Replicas, []event.NodeID{3, 1}) {
+		t.Errorf("the partition is %+v", p)
+	}
+}
+
+func TestElectionEverywhereTellsOnlyWhatChanged(t *testing.T) {
+	c := ready(t)
+	c.mustCreate("second", 4, 1)
+	p := c.partition("orders", 0)
+	c.cleanStop(p.Leader)
+	c.start(p.Leader)
+	c.untilReady()
+	c.alter(c.partition("orders", 0), nil, p.Replicas...)
+	req := kmsg.NewPtrElectLeadersRequest()
+	req.Topics = nil
+	r := c.ask(req).(*kmsg.ElectLeadersResponse)
+	if len(r.Topics) != 1 || r.Topics[0].Topic != "orders" ||
+		r.Topics[0].Partitions[0].ErrorCode != 0 {
+		t.Errorf("got %+v", r.Topics)
+	}
+}

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -11,7 +12,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// partitionsOfRequestMax bounds what one request may create, as Kafka does.
+// partitionsOfRequestMax bounds what may be created of one topic at a time, as Kafka bounds its
+// batches.
 const partitionsOfRequestMax = 10_000
 
 // createTopics makes topics; each is decided on its own, seeing those before it in the image, but
@@ -131,7 +133,7 @@ func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 		entries = append(entries, metadata.ConfigEntry{Name: c.Name, Value: *c.Value})
 	}
 	slices.SortFunc(entries, func(x, y metadata.ConfigEntry) int {
-		return compareText(x.Name, y.Name)
+		return strings.Compare(x.Name, y.Name)
 	})
 	if err := metadata.ValidateTopicConfigs(entries); err != nil {
 		return nil, refuse(codeInvalidConfig, err.Error())
