@@ -34,7 +34,8 @@ type stage struct {
 	handle  func(call *world.Call, r *broker.Request)
 }
 
-func (s *stage) Deliver(call *world.Call)             { s.handle(call, call.Body.(*broker.Request)) }
+func (s *stage) Deliver(call *world.Call) { s.handle(call, call.Body.(*broker.Request)) }
+
 func (s *stage) Disconnected(connection event.NodeID) { s.gone <- connection }
 
 // lockedBuffer is a log that several goroutines write.
