@@ -147,13 +147,13 @@ func Index(p Page) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, n := range p.Brokers {
-			templ_7745c5c3_Err = broker(n).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = broker(n, p.Viewer()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
 		for _, n := range p.Controllers {
-			templ_7745c5c3_Err = controller(n).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = controller(n, p.Viewer()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -279,12 +279,22 @@ func stageNotice(p Page) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<div class=\"notice\" id=\"notice\" data-testid=\"notice\" role=\"status\"><p class=\"notice-title\" id=\"notice-title\">Connecting to the cluster</p><p class=\"notice-text\" id=\"notice-text\">The picture appears with the first event.</p><button class=\"send-button\" id=\"create-topic\" type=\"button\" data-testid=\"create-topic\" hidden>Create the topic orders</button> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<div class=\"notice\" id=\"notice\" data-testid=\"notice\" role=\"status\"><p class=\"notice-title\" id=\"notice-title\">Connecting to the cluster</p><p class=\"notice-text\" id=\"notice-text\">The picture appears with the first event.</p><button class=\"send-button\" id=\"create-topic\" type=\"button\" data-testid=\"create-topic\" hidden")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if p.Viewer() {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, " disabled")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, ">Create the topic orders</button> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if p.Bootstrap() != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"notice-text\" id=\"notice-bootstrap\" hidden>Kafka clients can connect to <code>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p class=\"notice-text\" id=\"notice-bootstrap\" hidden>Kafka clients can connect to <code>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,12 +307,12 @@ func stageNotice(p Page) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</code></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "</code></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<noscript><p class=\"notice-text\">The stage is drawn by scripts; they are switched off here.</p></noscript></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<noscript><p class=\"notice-text\">The stage is drawn by scripts; they are switched off here.</p></noscript></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

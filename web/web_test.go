@@ -66,15 +66,17 @@ func TestPagesHoldNothingThatAStrictPolicyForbids(t *testing.T) {
 	}
 }
 
-func TestViewerCannotSend(t *testing.T) {
+func TestViewerCannotSendOrBreak(t *testing.T) {
 	viewer := page
 	viewer.Token = ""
-	button := regexp.MustCompile(`<button[^>]*data-testid="send"[^>]*>`)
-	if tag := button.FindString(render(t, Index(viewer))); !strings.Contains(tag, "disabled") {
-		t.Errorf("a viewer's send button is %q", tag)
-	}
-	if tag := button.FindString(render(t, Index(page))); strings.Contains(tag, "disabled") {
-		t.Errorf("a presenter's send button is %q", tag)
+	for _, id := range []string{"send", "kill-1", "restart-103", "create-topic"} {
+		button := regexp.MustCompile(`<button[^>]*data-testid="` + id + `"[^>]*>`)
+		if tag := button.FindString(render(t, Index(viewer))); !strings.Contains(tag, "disabled") {
+			t.Errorf("a viewer's button is %q", tag)
+		}
+		if tag := button.FindString(render(t, Index(page))); strings.Contains(tag, "disabled") {
+			t.Errorf("a presenter's button is %q", tag)
+		}
 	}
 }
 

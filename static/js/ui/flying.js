@@ -13,6 +13,8 @@ const LAUNCHED_MOST = 300;
 const BUSY_MS = 900;
 const CALM_MOST = 5; // tokens; up to here each message has one of its own
 const TOGETHER_MS = 420;
+const CROWD_FROM = 10; // tokens; from here on one link carries one of each kind at a time
+const RUSH_FROM = 40; // messages a second, all links together
 
 /** @param {MediaQueryList} still whether motion is unwanted */
 export function createFlying(still) {
@@ -21,6 +23,7 @@ export function createFlying(still) {
   const busyUntil = new Map(); // by link
   let second = 0;
   let flood = new Set();
+  let isRush = false;
 
   function launch(flight, now, isDelivered, rank) {
     if (!flight || flight.idle || launched.size > LAUNCHED_MOST) return;
@@ -43,7 +46,7 @@ export function createFlying(still) {
     for (const other of launched.values()) {
       const { from, to, kind } = other.flight;
       if (from !== flight.from || to !== flight.to || kind !== flight.kind) continue;
-      if (now - other.start < TOGETHER_MS) return other;
+      if (launched.size >= CROWD_FROM || now - other.start < TOGETHER_MS) return other;
     }
     return null;
   }
@@ -52,6 +55,7 @@ export function createFlying(still) {
     if (now - second < 1000) return;
     second = now;
     flood = new Set([...counts].filter(([, n]) => n > FLOOD_FROM).map(([link]) => link));
+    isRush = [...counts.values()].reduce((sum, n) => sum + n, 0) > RUSH_FROM;
     counts.clear();
   }
 
@@ -98,14 +102,15 @@ export function createFlying(still) {
       return gather([...shown.values()], geometry);
     },
 
-    /** @returns {{busy: Set<string>, flood: Set<string>}} links by name */
+    /** @returns {{busy: Set<string>, flood: Set<string>, isRush: boolean}} links by name, and
+     *  whether so much happens that facts should change at once instead of gliding */
     links(now) {
       const busy = new Set();
       for (const [link, until] of busyUntil) {
         if (until > now) busy.add(link);
         else busyUntil.delete(link);
       }
-      return { busy, flood };
+      return { busy, flood, isRush };
     },
 
     clear: () => launched.clear(),

@@ -68,6 +68,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
     const view = { scene, geometry, scale, ui, act, ...links };
     part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
     part('pool').classList.toggle('past', ui.isPast);
+    part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
     drawStage(view);
     drawFrame(view);
     patch(part('inspector'), ui.inspector ? drawInspector(view) : null);

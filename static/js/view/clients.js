@@ -79,14 +79,14 @@ export function drawReaders(view) {
 }
 
 function drawNoReader({ geometry }) {
-  const { readers, tank } = geometry;
+  const { readers, plinth, unit } = geometry;
   return h(
     'p',
     {
       class: 'nobody',
       key: 'no-reader',
       style: {
-        transform: `translate(${readers.x}px, ${tank.top + tank.height * 0.1}px)`,
+        transform: `translate(${readers.x}px, ${plinth.top + unit * 0.4}px)`,
         width: `${readers.width}px`,
       },
     },

@@ -48,7 +48,7 @@ export function createTokens(layer) {
     face.className = 'token-face';
     node.append(face);
     layer.append(node);
-    return { node, front: face, face: '', path: null, geometry: null };
+    return { node, front: face, face: '', count: 0, width: 0, path: null, geometry: null };
   }
 
   function move(token, flight, progress, geometry) {
@@ -62,23 +62,37 @@ export function createTokens(layer) {
     }
     if (!token.path) return;
     const { x, y } = token.path.at(glide(progress));
-    const half = token.width / 2;
+    const half = (token.width * geometry.unit) / 2;
     const inside = Math.min(Math.max(x, half + 4), geometry.width - half - 4);
     token.node.style.transform = `translate(${inside.toFixed(1)}px, ${y.toFixed(1)}px)`;
   }
 
   /** The face is written once a flight; while it travels only the transform changes. */
   function dress(token, flight) {
-    const face = `${flight.kind}|${flight.text}|${flight.chips}|${flight.note}|${flight.count}`;
-    if (token.face === face) return;
+    const face = `${flight.kind}|${flight.text}|${flight.chips}|${flight.note}`;
+    if (token.face === face && token.count === flight.count) return;
+    if (token.face === face && token.count > 1) {
+      token.count = flight.count;
+      token.front.querySelector('.token-count').textContent = countOf(flight);
+      return;
+    }
     token.face = face;
+    token.count = flight.count;
     const side = isRightward(flight) ? 'to-right' : 'to-left';
     token.node.className = ['token', flight.kind, side, ...flags(flight)].join(' ');
     token.front.replaceChildren(...partsOf(flight));
-    token.width = token.front.offsetWidth;
+    token.width = widthOf(flight);
   }
 
   return { show };
+}
+
+const countOf = (flight) => `×${flight.count}`;
+
+/** About how wide a token is, in rem; measuring it would cost a layout a message. */
+function widthOf(flight) {
+  const letters = flight.text.length + flight.note.length + flight.chips.join('').length;
+  return 2.6 + letters * 0.54 + flight.chips.length * 1.15 + (flight.count > 1 ? 2.6 : 0);
 }
 
 const flags = (flight) => ['followed', 'dim', 'alarm', 'idle'].filter((name) => flight[name]);
@@ -101,7 +115,7 @@ function partsOf(flight) {
   }
   if (flight.text) parts.push(element('span', '', flight.text));
   if (flight.note) parts.push(element('span', 'token-note', flight.note));
-  if (flight.count > 1) parts.push(element('b', 'token-count', `×${flight.count}`));
+  if (flight.count > 1) parts.push(element('b', 'token-count', countOf(flight)));
   const chevron = element('i', 'chevron');
   return isRightward(flight) ? [...parts, chevron] : [chevron, ...parts];
 }
