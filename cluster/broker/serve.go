@@ -27,70 +27,89 @@ type answered struct {
 	idle      bool
 }
 
-// served is one row of the table of API keys.
-type served struct {
-	Range
-	handle func(b *Broker, call *world.Call, r *Request)
-}
-
-// table is every API that brokers answer, with exactly the versions that they implement.
-func table() []served {
-	return []served{
-		{Range{0, 3, 13, 0}, (*Broker).produce},
-		{Range{1, 4, 18, 4}, (*Broker).fetch},
-		{Range{2, 1, 11, 1}, (*Broker).listOffsets},
-		{Range{3, 0, 13, 0}, (*Broker).metadataRequest},
-		{Range{18, 0, 5, 0}, (*Broker).apiVersions},
-		{Range{19, 2, 7, 2}, (*Broker).createTopics},
-		{Range{20, 1, 6, 1}, (*Broker).deleteTopics},
-		{Range{22, 0, 5, 0}, (*Broker).initProducerID},
-		{Range{23, 2, 4, 2}, (*Broker).offsetForLeaderEpoch},
-		{Range{32, 1, 4, 1}, (*Broker).describeConfigs},
-		{Range{33, 0, 2, 0}, (*Broker).alterConfigs},
-		{Range{37, 0, 3, 0}, (*Broker).createPartitions},
-		{Range{43, 0, 2, 0}, (*Broker).electLeaders},
-		{Range{44, 0, 1, 0}, (*Broker).incrementalAlterConfigs},
-		{Range{55, 0, 2, 0}, (*Broker).describeQuorum},
-		{Range{60, 0, 2, 0}, (*Broker).describeCluster},
-		{Range{61, 0, 0, 0}, (*Broker).describeProducers},
-		{Range{75, 0, 0, 0}, (*Broker).describeTopicPartitions},
-	}
-}
-
-var (
-	servedRows = table()
-	servedBy   = indexTable(servedRows)
-)
-
-func indexTable(rows []served) map[int16]*served {
-	index := make(map[int16]*served, len(rows))
-	for i := range rows {
-		index[rows[i].Key] = &rows[i]
-	}
-	return index
+// ranges is every API that brokers answer, with exactly the versions that they implement.
+var ranges = []Range{
+	{Key: 0, Min: 3, Max: 13, Advertised: 0},
+	{Key: 1, Min: 4, Max: 18, Advertised: 4},
+	{Key: 2, Min: 1, Max: 11, Advertised: 1},
+	{Key: 3, Min: 0, Max: 13},
+	{Key: 18, Min: 0, Max: 5},
+	{Key: 19, Min: 2, Max: 7, Advertised: 2},
+	{Key: 20, Min: 1, Max: 6, Advertised: 1},
+	{Key: 22, Min: 0, Max: 5},
+	{Key: 23, Min: 2, Max: 4, Advertised: 2},
+	{Key: 32, Min: 1, Max: 4, Advertised: 1},
+	{Key: 33, Min: 0, Max: 2},
+	{Key: 37, Min: 0, Max: 3},
+	{Key: 43, Min: 0, Max: 2},
+	{Key: 44, Min: 0, Max: 1},
+	{Key: 55, Min: 0, Max: 2},
+	{Key: 60, Min: 0, Max: 2},
+	{Key: 61, Min: 0, Max: 0},
+	{Key: 75, Min: 0, Max: 0},
 }
 
 // Served lists the API keys and versions that brokers answer.
-func Served() []Range {
-	ranges := make([]Range, 0, len(servedRows))
-	for _, row := range servedRows {
-		ranges = append(ranges, row.Range)
+func Served() []Range { return slices.Clone(ranges) }
+
+func serves(key, version int16) bool {
+	at := slices.IndexFunc(ranges, func(r Range) bool { return r.Key == key })
+	return at >= 0 && version >= ranges[at].Min && version <= ranges[at].Max
+}
+
+// handle gives a request to the method of its key.
+func (b *Broker) handle(call *world.Call, r *Request) {
+	switch r.Key {
+	case 0:
+		b.produce(call, r)
+	case 1:
+		b.fetch(call, r)
+	case 2:
+		b.listOffsets(call, r)
+	case 3:
+		b.metadataRequest(call, r)
+	case 18:
+		b.apiVersions(call, r)
+	case 19:
+		b.createTopics(call, r)
+	case 20:
+		b.deleteTopics(call, r)
+	case 22:
+		b.initProducerID(call, r)
+	case 23:
+		b.offsetForLeaderEpoch(call, r)
+	case 32:
+		b.describeConfigs(call, r)
+	case 33:
+		b.alterConfigs(call, r)
+	case 37:
+		b.createPartitions(call, r)
+	case 43:
+		b.electLeaders(call, r)
+	case 44:
+		b.incrementalAlterConfigs(call, r)
+	case 55:
+		b.describeQuorum(call, r)
+	case 60:
+		b.describeCluster(call, r)
+	case 61:
+		b.describeProducers(call, r)
+	case 75:
+		b.describeTopicPartitions(call, r)
 	}
-	return ranges
 }
 
 // serve answers a client's request. Versions outside the table never get here: the edge turns
 // them away.
 func (b *Broker) serve(call *world.Call, r *Request) {
-	row := servedBy[r.Key]
-	if row == nil || r.Version < row.Min || r.Version > row.Max {
+	if !serves(r.Key, r.Version) {
 		b.releaseBatches(r)
 		call.Reply(&Close{Reason: "an API key or version that is not served"})
 		return
 	}
 	b.identify(call.From, r)
 	b.received(call, r)
-	row.handle(b, call, r)
+	b.handle(call, r)
 }
 
 func (b *Broker) releaseBatches(r *Request) {

@@ -1,0 +1,77 @@
+package broker
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/world"
+)
+
+// ApiVersions, versions 0 to 5: exactly what is served, and the features by which clients choose
+// how to behave. Features that may be at level 0 are left out for the versions whose readers cannot
+// take them (KAFKA-17492).
+
+func (b *Broker) apiVersions(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.ApiVersionsRequest)
+	response := kmsg.NewPtrApiVersionsResponse()
+	response.Version = r.Version
+	if r.Version >= 3 && (body.ClientSoftwareName == "" || body.ClientSoftwareVersion == "") {
+		response.ErrorCode = kerr.InvalidRequest.Code
+		b.answer(call, response, answered{code: response.ErrorCode})
+		return
+	}
+	if code := b.checkIdentity(body); code != 0 {
+		response.ErrorCode = code
+		b.answer(call, response, answered{code: code})
+		return
+	}
+	response.ApiKeys = apiKeys()
+	for _, f := range supportedFeatures {
+		if f.MinSupportedVersion == 0 && r.Version < 4 {
+			continue
+		}
+		s := kmsg.NewApiVersionsResponseSupportedFeature()
+		s.Name, s.MinVersion, s.MaxVersion = f.Name, f.MinSupportedVersion, f.MaxSupportedVersion
+		response.SupportedFeatures = append(response.SupportedFeatures, s)
+	}
+	response.FinalizedFeaturesEpoch = int64(b.metadata.applied) - 1
+	for _, f := range b.metadata.image.Features() {
+		s := kmsg.NewApiVersionsResponseFinalizedFeature()
+		s.Name, s.MaxVersionLevel, s.MinVersionLevel = f.Name, f.Level, f.Level
+		response.FinalizedFeatures = append(response.FinalizedFeatures, s)
+	}
+	b.answer(call, response, answered{})
+}
+
+// checkIdentity turns away a client that means another cluster or node (version 5).
+func (b *Broker) checkIdentity(body *kmsg.ApiVersionsRequest) int16 {
+	if body.ClusterID == nil && body.NodeID < 0 || body.Version < 5 {
+		return 0
+	}
+	if body.ClusterID == nil || body.NodeID < 0 {
+		return kerr.InvalidRequest.Code
+	}
+	if *body.ClusterID != b.config.ClusterID || body.NodeID != int32(b.env.ID()) {
+		return kerr.RebootstrapRequired.Code
+	}
+	return 0
+}
+
+func apiKeys() []kmsg.ApiVersionsResponseApiKey {
+	keys := make([]kmsg.ApiVersionsResponseApiKey, 0, len(ranges))
+	for _, row := range ranges {
+		k := kmsg.NewApiVersionsResponseApiKey()
+		k.ApiKey, k.MinVersion, k.MaxVersion = row.Key, row.Advertised, row.Max
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// VersionsFallback answers an ApiVersions of a version that is not known: version 0, with the error
+// and the keys, so that the client can choose again (KIP-511).
+func VersionsFallback() *kmsg.ApiVersionsResponse {
+	response := kmsg.NewPtrApiVersionsResponse()
+	response.ErrorCode = kerr.UnsupportedVersion.Code
+	response.ApiKeys = apiKeys()
+	return response
+}

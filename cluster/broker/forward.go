@@ -1,0 +1,119 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/world"
+)
+
+// What only a controller decides, forwarded to the active one as a KRaft broker does: CreateTopics
+// 2 to 7, DeleteTopics 1 to 6, CreatePartitions 0 to 3, AlterConfigs 0 to 2, IncrementalAlterConfigs
+// 0 to 1, ElectLeaders 0 to 2, DescribeQuorum 0 to 2. The client never hears of the controllers.
+
+const forwardTimeout = 30 * time.Second
+
+// forward sends the request on and answers with what comes back; unanswered makes the answer when
+// no controller does.
+func (b *Broker) forward(call *world.Call, r *Request, unanswered func() kmsg.Response) {
+	r.Body.SetVersion(r.Version)
+	b.controller.call(kmsg.NameForKey(r.Key), r.Body, forwardTimeout, func(body any, err error) {
+		response, ok := body.(kmsg.Response)
+		if err != nil || !ok {
+			response = unanswered()
+		}
+		response.SetVersion(r.Version)
+		b.answer(call, response, answered{})
+	})
+}
+
+func (b *Broker) createTopics(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.CreateTopicsRequest)
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrCreateTopicsResponse()
+		for i := range body.Topics {
+			t := kmsg.NewCreateTopicsResponseTopic()
+			t.Topic, t.ErrorCode = body.Topics[i].Topic, kerr.RequestTimedOut.Code
+			response.Topics = append(response.Topics, t)
+		}
+		return response
+	})
+}
+
+func (b *Broker) deleteTopics(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.DeleteTopicsRequest)
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrDeleteTopicsResponse()
+		for i := range body.TopicNames {
+			t := kmsg.NewDeleteTopicsResponseTopic()
+			t.Topic, t.ErrorCode = &body.TopicNames[i], kerr.RequestTimedOut.Code
+			response.Topics = append(response.Topics, t)
+		}
+		for i := range body.Topics {
+			t := kmsg.NewDeleteTopicsResponseTopic()
+			t.Topic, t.TopicID = body.Topics[i].Topic, body.Topics[i].TopicID
+			t.ErrorCode = kerr.RequestTimedOut.Code
+			response.Topics = append(response.Topics, t)
+		}
+		return response
+	})
+}
+
+func (b *Broker) createPartitions(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.CreatePartitionsRequest)
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrCreatePartitionsResponse()
+		for i := range body.Topics {
+			t := kmsg.NewCreatePartitionsResponseTopic()
+			t.Topic, t.ErrorCode = body.Topics[i].Topic, kerr.RequestTimedOut.Code
+			response.Topics = append(response.Topics, t)
+		}
+		return response
+	})
+}
+
+func (b *Broker) alterConfigs(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.AlterConfigsRequest)
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrAlterConfigsResponse()
+		for i := range body.Resources {
+			t := kmsg.NewAlterConfigsResponseResource()
+			t.ResourceType, t.ResourceName = body.Resources[i].ResourceType, body.Resources[i].ResourceName
+			t.ErrorCode = kerr.RequestTimedOut.Code
+			response.Resources = append(response.Resources, t)
+		}
+		return response
+	})
+}
+
+func (b *Broker) incrementalAlterConfigs(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.IncrementalAlterConfigsRequest)
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrIncrementalAlterConfigsResponse()
+		for i := range body.Resources {
+			t := kmsg.NewIncrementalAlterConfigsResponseResource()
+			t.ResourceType, t.ResourceName = body.Resources[i].ResourceType, body.Resources[i].ResourceName
+			t.ErrorCode = kerr.RequestTimedOut.Code
+			response.Resources = append(response.Resources, t)
+		}
+		return response
+	})
+}
+
+func (b *Broker) electLeaders(call *world.Call, r *Request) {
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrElectLeadersResponse()
+		response.ErrorCode = kerr.RequestTimedOut.Code
+		return response
+	})
+}
+
+func (b *Broker) describeQuorum(call *world.Call, r *Request) {
+	b.forward(call, r, func() kmsg.Response {
+		response := kmsg.NewPtrDescribeQuorumResponse()
+		response.ErrorCode = kerr.RequestTimedOut.Code
+		return response
+	})
+}

@@ -1,0 +1,132 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/world"
+)
+
+// Metadata, versions 0 to 13: the brokers that are not fenced and the topics asked for, by name or
+// id, from the image that this broker has replayed. A topic that does not exist is created on the
+// way where that is allowed; the first answer says that it is unknown. Skipped: authorised
+// operations, which need an authoriser.
+
+const noOperations = -2147483648
+
+func (b *Broker) metadataRequest(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.MetadataRequest)
+	response := kmsg.NewPtrMetadataResponse()
+	response.Version = r.Version
+	id := b.config.ClusterID
+	response.ClusterID = &id
+	response.ControllerID = -1
+	response.AuthorizedOperations = noOperations
+	for _, known := range b.metadata.image.Brokers() {
+		at, ok := known.Endpoint(ListenerName)
+		if known.Fenced || !ok {
+			continue
+		}
+		n := kmsg.NewMetadataResponseBroker()
+		n.NodeID, n.Host, n.Port, n.Rack = int32(known.ID), at.Host, int32(at.Port), known.Rack
+		response.Brokers = append(response.Brokers, n)
+		if response.ControllerID < 0 {
+			response.ControllerID = n.NodeID
+		}
+	}
+	if body.Topics == nil || r.Version == 0 && len(body.Topics) == 0 {
+		for _, topic := range b.metadata.image.Topics() {
+			response.Topics = append(response.Topics, b.describeTopic(topic))
+		}
+	}
+	var missing []string
+	for i := range body.Topics {
+		t, create := b.metadataTopic(&body.Topics[i], r.Version)
+		response.Topics = append(response.Topics, t)
+		if create != "" && (r.Version < 4 || body.AllowAutoTopicCreation) {
+			missing = append(missing, create)
+		}
+	}
+	if len(missing) > 0 && b.config.Settings.AutoCreateTopics {
+		b.autoCreate(missing)
+	}
+	b.answer(call, response, answered{})
+}
+
+func (b *Broker) metadataTopic(asked *kmsg.MetadataRequestTopic, version int16) (
+	t kmsg.MetadataResponseTopic, create string) {
+	t = kmsg.NewMetadataResponseTopic()
+	t.Topic, t.TopicID, t.AuthorizedOperations = asked.Topic, asked.TopicID, noOperations
+	id := event.UUID(asked.TopicID)
+	if asked.Topic == nil {
+		if known := b.metadata.image.TopicByID(id); known != nil && version >= 10 {
+			return b.describeTopic(known), ""
+		}
+		t.ErrorCode = kerr.UnknownTopicID.Code
+		return t, ""
+	}
+	if known := b.metadata.image.TopicByName(*asked.Topic); known != nil {
+		return b.describeTopic(known), ""
+	}
+	if metadata.ValidateTopicName(*asked.Topic) != nil {
+		t.ErrorCode = kerr.InvalidTopicException.Code
+		return t, ""
+	}
+	t.ErrorCode = kerr.UnknownTopicOrPartition.Code
+	return t, *asked.Topic
+}
+
+func (b *Broker) describeTopic(topic *metadata.Topic) kmsg.MetadataResponseTopic {
+	t := kmsg.NewMetadataResponseTopic()
+	name := topic.Name
+	t.Topic, t.TopicID, t.IsInternal = &name, topic.ID, isInternal(name)
+	t.AuthorizedOperations = noOperations
+	for _, known := range topic.Partitions {
+		p := kmsg.NewMetadataResponseTopicPartition()
+		p.Partition, p.Leader, p.LeaderEpoch = known.Index, int32(known.Leader), int32(known.LeaderEpoch)
+		p.Replicas, p.ISR = ints(known.Replicas), ints(known.Isr)
+		p.OfflineReplicas = []int32{}
+		for _, id := range known.Replicas {
+			if !b.reachable(id) {
+				p.OfflineReplicas = append(p.OfflineReplicas, int32(id))
+			}
+		}
+		if known.Leader == event.NoNode || !b.reachable(known.Leader) {
+			p.ErrorCode = kerr.LeaderNotAvailable.Code
+			p.Leader = -1
+		}
+		t.Partitions = append(t.Partitions, p)
+	}
+	return t
+}
+
+// reachable says whether clients are told of a broker.
+func (b *Broker) reachable(id event.NodeID) bool {
+	known := b.metadata.image.Broker(id)
+	return known != nil && !known.Fenced
+}
+
+func ints(ids []event.NodeID) []int32 {
+	list := make([]int32, 0, len(ids))
+	for _, id := range ids {
+		list = append(list, int32(id))
+	}
+	return list
+}
+
+// autoCreate asks the controller for topics; nobody waits for the answer.
+func (b *Broker) autoCreate(names []string) {
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Version = 7
+	request.TimeoutMillis = int32(forwardTimeout / time.Millisecond)
+	for _, name := range names {
+		t := kmsg.NewCreateTopicsRequestTopic()
+		t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
+		request.Topics = append(request.Topics, t)
+	}
+	b.controller.call("CreateTopics", request, forwardTimeout, func(any, error) {})
+}
