@@ -89,6 +89,6 @@ func (q *Quorum) tellStored(p *pendingRound, e *nodeEffect) {
 		return
 	}
 	event.MetadataStored{LogEndOffset: event.Offset(e.after.last), Term: int32(e.after.lastTerm),
-		Records: int32(int64(e.after.last) - int64(e.before.last)),
+		Records: int32(max(0, int64(e.after.last)-int64(e.before.last))),
 	}.Emit(q.emitterOf(p, e.node), event.RuleNone)
 }

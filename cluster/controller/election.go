@@ -145,13 +145,14 @@ func (c *Controller) follow(leader event.NodeID, term int32) {
 	if term < c.term {
 		return
 	}
-	c.stepDown()
 	c.setRole(roleFollower, term, leader)
+	c.stepDown()
 	c.electionTimer.Stop()
 	c.armFetch()
 }
 
-// stepDown ends what only a leader does.
+// stepDown ends what only a leader does. It comes after the new role is set: whoever waits for an
+// answer is told who leads now.
 func (c *Controller) stepDown() {
 	c.heartbeatTimer.Stop()
 	if a := c.active; a != nil {
@@ -229,7 +230,7 @@ func (c *Controller) beatVoter(id event.NodeID, a *active) {
 // resign ends the leadership in Kafka's sense: no more answers, nobody fenced any more. Raft goes
 // on believing until it hears of a higher term.
 func (c *Controller) resign() {
-	c.stepDown()
 	c.setRole(roleResigned, c.term, event.NoNode)
+	c.stepDown()
 	c.armElection()
 }

@@ -248,3 +248,24 @@ func TestVoteAndTermSurvivePowerCut(t *testing.T) {
 		}
 	}
 }
+
+func TestDeposedLeaderSendsWhoeverWaitsToTheNewOne(t *testing.T) {
+	c := newCluster(t, 13, 1)
+	c.untilReady()
+	old := c.leader()
+	for _, other := range c.quorum.IDs() {
+		if other != old.env.ID() {
+			c.world.Cut(old.env.ID(), other)
+			c.world.Cut(other, old.env.ID())
+		}
+	}
+	var answer any
+	b := c.brokers[1].running
+	b.mute = true // a heartbeat that times out would reset the connection
+	b.env.Request(old.env.ID(), "CreateTopics",
+		createRequest("lost", 1, 1), 20*time.Second, func(a any, _ error) { answer = a })
+	c.until("an answer", 15*time.Second, func() bool { return answer != nil })
+	if no, ok := answer.(*NotController); !ok || no.Leader == old.env.ID() {
+		t.Errorf("answered %+v", answer)
+	}
+}
