@@ -6,7 +6,7 @@ import { entriesOf } from '../layout/scene.js';
 import { cls, h, icon } from './dom.js';
 import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './strata.js';
 
-const SLIM_CELL = 6.2; // rem; up to here a large key does not fit
+const SLIM_CELL = 6.6; // rem; up to here a large key does not fit
 const WIDE_CELL = 8.4; // rem; from here on a cell has room for the value
 const WAITS_MOST = 3;
 
