@@ -1,0 +1,239 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"highwater/cluster/client"
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+)
+
+// Cluster is what commands do to a cluster, and what expressions ask of it. All of it belongs to
+// the loop; an error is a sentence for people.
+type Cluster interface {
+	Brokers() []event.NodeID
+	Controllers() []event.NodeID
+
+	Kill(event.NodeID) error
+	PowerCut(event.NodeID) error
+	Stop(event.NodeID) error
+	Restart(event.NodeID) error
+	Pause(event.NodeID) error
+	Resume(event.NodeID) error
+	Cut(a, b event.NodeID, bothWays bool) error
+	Heal(a, b event.NodeID, bothWays bool) error
+	HealAll() error
+	Delay(a, b event.NodeID, bothWays bool, d time.Duration) error
+	DiskFault(event.NodeID, disk.Fault) error
+	Clock(id event.NodeID, offset time.Duration, ratePermille int32) error
+
+	Isr(topic string, partition int32) ([]event.NodeID, bool)
+	Elr(topic string, partition int32) ([]event.NodeID, bool)
+	Leader(topic string, partition int32) (event.NodeID, bool)
+	LeaderEpoch(topic string, partition int32) (event.Epoch, bool)
+	HighWatermark(topic string, partition int32) (event.Offset, bool)
+	HighWatermarkOn(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	LogEndOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	LogEndOffsetOfLeader(topic string, partition int32) (event.Offset, bool)
+	Controller() (event.NodeID, bool)
+	Alive(event.NodeID) bool
+	Fenced(event.NodeID) bool
+	Topics() []string
+	PartitionCount(topic string) int
+}
+
+// Client is the built-in client; *client.Client is one.
+type Client interface {
+	Because(cause event.Seq)
+	After(d time.Duration, f func())
+	Send(client.SendRequest, func(client.SendResult))
+	Read(client.ReadRequest, func(client.ReadResult))
+	CreateTopic(client.TopicRequest, func(client.AdminResult))
+	DeleteTopic(name string, done func(client.AdminResult))
+	AlterTopic(name string, settings []client.Setting, done func(client.AdminResult))
+	Elect(topic string, partition int32, unclean bool, done func(client.AdminResult))
+}
+
+// Pacer changes how virtual time meets the wall clock.
+type Pacer interface {
+	PauseTime() error
+	ResumeTime() error
+	Step(steps int) error
+	Slow(factor float64) error
+	Live() error
+}
+
+// Result is what a command gave, as a sentence and as data.
+type Result struct {
+	Text  string `json:"text"`
+	Value any    `json:"value,omitempty"`
+}
+
+// Config is what an Executor acts on.
+type Config struct {
+	Cluster Cluster
+	// Client gives the built-in client's present incarnation.
+	Client func() Client
+	// Events is the world's own emitter; nil without events.
+	Events *event.Emitter
+	// Now is the virtual time.
+	Now func() time.Duration
+	// Pacer is nil where no wall clock is met; commands about it then do nothing.
+	Pacer Pacer
+}
+
+// Executor runs commands. It belongs to the loop.
+type Executor struct{ config Config }
+
+// New makes an executor.
+func New(config Config) *Executor { return &Executor{config: config} }
+
+// Execute runs a command for somebody. done runs once, on the loop: at once, or later when the
+// command takes virtual time. The returned event is the command's own, 0 when it was no command.
+func (e *Executor) Execute(text, by string, done func(Result, *Error)) event.Seq {
+	command, err := Parse(text)
+	switch {
+	case err != nil:
+		done(Result{}, err)
+		return 0
+	case command == nil:
+		done(Result{}, inputError(-1, "there is no command in an empty line"))
+		return 0
+	}
+	return e.Run(command, by, done)
+}
+
+// Run runs a parsed command as Execute does.
+func (e *Executor) Run(command *Command, by string, done func(Result, *Error)) event.Seq {
+	x := &execution{Executor: e, command: command, done: done, client: e.config.Client()}
+	cause := event.CommandRan{Command: command.Text, By: by}.Emit(e.config.Events, event.RuleNone)
+	if e.config.Events != nil {
+		e.config.Events.Cause = cause
+		defer func() { e.config.Events.Cause = 0 }()
+	}
+	x.client.Because(cause)
+	command.spec.run(x)
+	return cause
+}
+
+// execution is one command that runs.
+type execution struct {
+	*Executor
+	command *Command
+	client  Client
+	done    func(Result, *Error)
+	ended   bool
+}
+
+// end ends the command once; what still comes in afterwards is late.
+func (x *execution) end(result Result, err *Error) {
+	if x.ended {
+		return
+	}
+	x.ended = true
+	x.done(result, err)
+}
+
+func (x *execution) ok(format string, args ...any) {
+	x.end(Result{Text: fmt.Sprintf(format, args...)}, nil)
+}
+
+// did ends a command by what the cluster said of it.
+func (x *execution) did(err error, format string, args ...any) {
+	if err != nil {
+		x.end(Result{}, &Error{Kind: Refused, Position: -1, Message: err.Error()})
+		return
+	}
+	x.ok(format, args...)
+}
+
+// outcome ends a command that one of Kafka's error codes answers.
+func (x *execution) outcome(code int16, message string, result Result) {
+	got, wanted := outcome(code), x.command.expects
+	detail := got
+	if message != "" {
+		detail += ": " + message
+	}
+	switch {
+	case got == wanted && code != 0:
+		x.end(Result{Text: detail + ", as expected", Value: result.Value}, nil)
+	case got == wanted, wanted == "" && code == 0:
+		x.end(result, nil)
+	case wanted == "":
+		x.end(Result{}, &Error{Kind: Failed, Position: -1,
+			Message: x.command.Name() + " failed: " + detail})
+	default:
+		x.end(Result{}, &Error{Kind: Failed, Position: x.command.expectsAt,
+			Message: fmt.Sprintf("the outcome was %s, not %s", detail, wanted)})
+	}
+}
+
+// evaluate looks at the cluster now. Functions that need a consumer see what was read before.
+func (x *execution) evaluate(e *expression, reads map[string]readBack) (any, []string, *Error) {
+	v := &evaluation{cluster: x.config.Cluster, reads: reads}
+	value, err := v.value(e)
+	return value, v.saw, err
+}
+
+// node finds out which node an argument means.
+func (x *execution) node(e *expression) (event.NodeID, *Error) {
+	result, _, err := x.evaluate(e, nil)
+	if err != nil {
+		return 0, err
+	}
+	if result == nil {
+		return 0, &Error{Kind: Refused, Position: e.position,
+			Message: fmt.Sprintf("%s is none now", e.source)}
+	}
+	id, err := nodeOf(e, result)
+	if err != nil {
+		return 0, err
+	}
+	known := slices.Concat(x.config.Cluster.Brokers(), x.config.Cluster.Controllers())
+	if !slices.Contains(known, id) {
+		e := inputError(e.position, "there is no node %d", id)
+		e.Hint = "the nodes are " + show(nodes(known, true))
+		return 0, e
+	}
+	return id, nil
+}
+
+// named writes a node for people.
+func (x *execution) named(id event.NodeID) string {
+	if slices.Contains(x.config.Cluster.Controllers(), id) {
+		return fmt.Sprintf("controller %d", id)
+	}
+	return fmt.Sprintf("broker %d", id)
+}
+
+// topic checks that a topic exists before a client would look for it in vain for minutes.
+func (x *execution) topic(name string, position int) bool {
+	topics := x.config.Cluster.Topics()
+	if slices.Contains(topics, name) {
+		return true
+	}
+	if x.command.expects == "UNKNOWN_TOPIC_OR_PARTITION" {
+		x.ok("UNKNOWN_TOPIC_OR_PARTITION, as expected")
+		return false
+	}
+	err := inputError(position, "there is no topic %q", name).meant(name, topics)
+	err.Kind = Refused
+	x.end(Result{}, err)
+	return false
+}
+
+// partition checks a topic's partition likewise.
+func (x *execution) partition(topic string, position int, partition int32, at int) bool {
+	if !x.topic(topic, position) {
+		return false
+	}
+	if count := x.config.Cluster.PartitionCount(topic); int(partition) >= count {
+		err := inputError(at, "%s has no partition %d", topic, partition)
+		err.Kind, err.Hint = Refused, fmt.Sprintf("it has %d, counted from 0", count)
+		x.end(Result{}, err)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,272 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"highwater/cluster/event"
+)
+
+// function is one row of what expressions may ask.
+type function struct {
+	name string
+	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic.
+	forms []string
+	// reads says that a consumer has to read the partition first.
+	reads    bool
+	returns  string
+	help     string
+	evaluate func(v *evaluation, e *expression, arguments []any) (any, *Error)
+}
+
+// readBack is what a consumer could read of a partition.
+type readBack struct {
+	ok           bool
+	keys, values []any
+}
+
+func functions() []function {
+	return []function{
+		{"isr", []string{"p"}, false, "list of nodes", "in-sync replicas by the metadata log",
+			onPartition(isrOf)},
+		{"elr", []string{"p"}, false, "list of nodes", "eligible leader replicas (KIP-966)",
+			onPartition(elrOf)},
+		{"leader", []string{"p"}, false, "node or none", "the partition's leader",
+			onPartition(leaderOf)},
+		{"epoch", []string{"p"}, false, "number", "the partition's leader epoch",
+			onPartition(epochOf)},
+		{"hw", []string{"p", "np"}, false, "number", "high watermark on the leader, or on a broker",
+			onReplica(Cluster.HighWatermark, Cluster.HighWatermarkOn)},
+		{"leo", []string{"p", "np"}, false, "number", "log end offset on the leader, or on a broker",
+			onReplica(Cluster.LogEndOffsetOfLeader, Cluster.LogEndOffset)},
+		{"alive", []string{"n"}, false, "true or false", "the node runs", onNode(Cluster.Alive)},
+		{"fenced", []string{"n"}, false, "true or false",
+			"the controllers count the broker as absent", onNode(Cluster.Fenced)},
+		{"controller", []string{""}, false, "node or none", "the active controller",
+			func(v *evaluation, _ *expression, _ []any) (any, *Error) {
+				id, ok := v.cluster.Controller()
+				return node(id, ok), nil
+			}},
+		{"count", []string{"p"}, true, "number", "how many records a consumer can read",
+			onRead(func(r readBack) any { return int64(len(r.values)) })},
+		{"values", []string{"p"}, true, "list of texts", "the values that a consumer can read",
+			onRead(func(r readBack) any { return r.values })},
+		{"keys", []string{"p"}, true, "list of texts", "the keys that a consumer can read",
+			onRead(func(r readBack) any { return r.keys })},
+		{"partitions", []string{"t"}, false, "number", "how many partitions a topic has",
+			func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+				name, ok := arguments[0].(string)
+				if !ok {
+					return nil, wrongType(e.operands[0], arguments[0], "a topic")
+				}
+				return int64(v.cluster.PartitionCount(name)), nil
+			}},
+	}
+}
+
+func findFunction(name string) *function {
+	all := functions()
+	for i := range all {
+		if all[i].name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func functionNames() []string {
+	var names []string
+	for _, f := range functions() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// usage writes the function's forms.
+func (f *function) usage() string {
+	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`}
+	var forms []string
+	for _, form := range f.forms {
+		var parameters []string
+		for i := range len(form) {
+			parameters = append(parameters, words[form[i]])
+		}
+		forms = append(forms, f.name+"("+strings.Join(parameters, ", ")+")")
+	}
+	return strings.Join(forms, " or ")
+}
+
+// check finds what can be wrong with a call before there is a cluster.
+func (f *function) check(e *expression) *Error {
+	form, fits := "", false
+	for _, each := range f.forms {
+		if len(each) == len(e.operands) {
+			form, fits = each, true
+		}
+	}
+	if !fits {
+		err := inputError(e.position, "%s has not %d arguments", f.name, len(e.operands))
+		err.Hint = "write " + f.usage()
+		return err
+	}
+	for i, operand := range e.operands {
+		literal := operand.operator == "literal"
+		if f.reads && (!literal || form[i] != 'p') {
+			return inputError(operand.position, "%s needs its partition as a quoted text", f.name)
+		}
+		if !literal {
+			continue
+		}
+		if err := checkLiteral(operand, form[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLiteral(operand *expression, parameter byte) *Error {
+	text, isText := operand.literal.(string)
+	_, isNumber := operand.literal.(int64)
+	switch {
+	case parameter == 'n' && !isNumber:
+		return inputError(operand.position, "%s is not a node", operand.source).
+			example(`3 or leader("t-0")`)
+	case parameter != 'n' && !isText:
+		return inputError(operand.position, "%s is not a quoted text", operand.source)
+	case parameter == 'p':
+		if _, _, ok := cutPartition(text); !ok {
+			return inputError(operand.position, "%s names no partition", operand.source).
+				example(strconv.Quote(strings.TrimSuffix(text, "-") + "-0"))
+		}
+	}
+	return nil
+}
+
+// cutPartition takes "orders-0" apart. Topic names may hold dashes themselves.
+func cutPartition(text string) (topic string, partition int32, ok bool) {
+	at := strings.LastIndexByte(text, '-')
+	if at <= 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(text[at+1:], 10, 31)
+	if err != nil {
+		return "", 0, false
+	}
+	return text[:at], int32(n), true
+}
+
+func partitionOf(e *expression, value any) (string, int32, *Error) {
+	text, ok := value.(string)
+	topic, partition, cut := cutPartition(text)
+	if !ok || !cut {
+		return "", 0, wrongType(e, value, "a partition")
+	}
+	return topic, partition, nil
+}
+
+func nodeOf(e *expression, value any) (event.NodeID, *Error) {
+	id, ok := value.(int64)
+	if !ok || int64(event.NodeID(id)) != id {
+		return 0, wrongType(e, value, "a node")
+	}
+	return event.NodeID(id), nil
+}
+
+type evaluator = func(v *evaluation, e *expression, arguments []any) (any, *Error)
+
+func onPartition(ask func(c Cluster, topic string, partition int32) any) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		topic, partition, err := partitionOf(e.operands[0], arguments[0])
+		if err != nil {
+			return nil, err
+		}
+		return ask(v.cluster, topic, partition), nil
+	}
+}
+
+func onReplica(
+	leaders func(Cluster, string, int32) (event.Offset, bool),
+	on func(Cluster, event.NodeID, string, int32) (event.Offset, bool),
+) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		last := len(arguments) - 1
+		topic, partition, err := partitionOf(e.operands[last], arguments[last])
+		if err != nil {
+			return nil, err
+		}
+		if last == 0 {
+			return offset(leaders(v.cluster, topic, partition)), nil
+		}
+		if arguments[0] == nil {
+			return nil, nil
+		}
+		id, err := nodeOf(e.operands[0], arguments[0])
+		if err != nil {
+			return nil, err
+		}
+		return offset(on(v.cluster, id, topic, partition)), nil
+	}
+}
+
+func onNode(ask func(Cluster, event.NodeID) bool) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		if arguments[0] == nil {
+			return nil, nil
+		}
+		id, err := nodeOf(e.operands[0], arguments[0])
+		if err != nil {
+			return nil, err
+		}
+		return ask(v.cluster, id), nil
+	}
+}
+
+func onRead(of func(readBack) any) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		r := v.reads[fmt.Sprint(arguments[0])]
+		if !r.ok {
+			return nil, nil
+		}
+		return of(r), nil
+	}
+}
+
+func isrOf(c Cluster, topic string, partition int32) any { return nodes(c.Isr(topic, partition)) }
+func elrOf(c Cluster, topic string, partition int32) any { return nodes(c.Elr(topic, partition)) }
+func leaderOf(c Cluster, topic string, partition int32) any {
+	return node(c.Leader(topic, partition))
+}
+
+func epochOf(c Cluster, topic string, partition int32) any {
+	epoch, ok := c.LeaderEpoch(topic, partition)
+	if !ok {
+		return nil
+	}
+	return int64(epoch)
+}
+
+func node(id event.NodeID, ok bool) any {
+	if !ok || id == event.NoNode {
+		return nil
+	}
+	return int64(id)
+}
+
+func nodes(ids []event.NodeID, ok bool) any {
+	if !ok {
+		return nil
+	}
+	list := make([]any, len(ids))
+	for i, id := range ids {
+		list[i] = int64(id)
+	}
+	return list
+}
+
+func offset(o event.Offset, ok bool) any {
+	if !ok {
+		return nil
+	}
+	return int64(o)
+}

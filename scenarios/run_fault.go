@@ -1,0 +1,154 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+)
+
+// nodeAction is a fault that befalls one node.
+type nodeAction func(Cluster, event.NodeID) error
+
+func runOnNode(x *execution, do nodeAction) {
+	id, err := x.node(x.command.value("node").expression)
+	if err != nil {
+		x.end(Result{}, err)
+		return
+	}
+	x.did(do(x.config.Cluster, id), "%s: %s", x.command.Name(), x.named(id))
+}
+
+// runRestart starts one node, or all that are down: controllers first, as a cluster would.
+func runRestart(x *execution) {
+	v := x.command.value("node")
+	if !v.link.all {
+		runOnNode(x, Cluster.Restart)
+		return
+	}
+	c, started := x.config.Cluster, []event.NodeID{}
+	for _, id := range slices.Concat(c.Controllers(), c.Brokers()) {
+		if c.Alive(id) {
+			continue
+		}
+		if err := c.Restart(id); err != nil {
+			x.did(err, "")
+			return
+		}
+		started = append(started, id)
+	}
+	if len(started) == 0 {
+		x.did(errAllRun, "")
+		return
+	}
+	x.ok("restarted %v", started)
+}
+
+var errAllRun = errors.New("all nodes are running")
+
+// ends finds the nodes of a link.
+func (x *execution) ends(l link) (from, to event.NodeID, ok bool) {
+	from, err := x.node(l.from)
+	if err == nil {
+		to, err = x.node(l.to)
+	}
+	if err != nil {
+		x.end(Result{}, err)
+		return 0, 0, false
+	}
+	return from, to, true
+}
+
+func linkText(from, to event.NodeID, both bool) string {
+	if both {
+		return fmt.Sprintf("between %d and %d", from, to)
+	}
+	return fmt.Sprintf("from %d to %d", from, to)
+}
+
+func runCut(x *execution) {
+	l := x.command.value("link").link
+	if from, to, ok := x.ends(l); ok {
+		x.did(x.config.Cluster.Cut(from, to, l.both), "nothing passes %s", linkText(from, to, l.both))
+	}
+}
+
+func runHeal(x *execution) {
+	l := x.command.value("link").link
+	if l.all {
+		x.did(x.config.Cluster.HealAll(), "all links pass messages")
+		return
+	}
+	if from, to, ok := x.ends(l); ok {
+		x.did(x.config.Cluster.Heal(from, to, l.both), "messages pass %s", linkText(from, to, l.both))
+	}
+}
+
+func runDelay(x *execution) {
+	l, d := x.command.value("link").link, x.command.value("latency").duration
+	if from, to, ok := x.ends(l); ok {
+		x.did(x.config.Cluster.Delay(from, to, l.both, d), "messages take %v %s", d,
+			linkText(from, to, l.both))
+	}
+}
+
+func runDisk(x *execution) {
+	id, err := x.node(x.command.value("node").expression)
+	if err != nil {
+		x.end(Result{}, err)
+		return
+	}
+	fault := x.command.value("fault").fault
+	text := fault.Kind.String()
+	switch fault.Kind {
+	case disk.None:
+		text = "healthy"
+	case disk.Slow:
+		text = fmt.Sprintf("slow by %v", fault.Delay)
+	}
+	x.did(x.config.Cluster.DiskFault(id, fault), "the disk of %s is %s", x.named(id), text)
+}
+
+func runClock(x *execution) {
+	id, err := x.node(x.command.value("node").expression)
+	if err != nil {
+		x.end(Result{}, err)
+		return
+	}
+	change := x.command.value("change").clock
+	x.did(x.config.Cluster.Clock(id, change.offset, change.ratePermille),
+		"the clock of %s is off by %v and runs at %g times the world's", x.named(id), change.offset,
+		float64(change.ratePermille)/1000)
+}
+
+func runSleep(x *execution) {
+	d := x.command.value("duration").duration
+	x.client.After(d, func() { x.ok("%v passed", d) })
+}
+
+func runPacing(x *execution, do func(Pacer) error) {
+	if x.config.Pacer == nil {
+		x.ok("no wall clock is met here: nothing to do")
+		return
+	}
+	x.did(do(x.config.Pacer), "%s", x.command.Name())
+}
+
+func runStep(x *execution) {
+	steps := int(x.command.value("steps").number)
+	runPacing(x, func(p Pacer) error { return p.Step(steps) })
+}
+
+func runSlow(x *execution) {
+	factor := x.command.value("factor").factor
+	runPacing(x, func(p Pacer) error { return p.Slow(factor) })
+}
+
+// Waiting looks again after pollEvery, or after readEvery where a consumer has to read for it.
+const (
+	pollEvery = 10 * time.Millisecond
+	readEvery = 100 * time.Millisecond
+)

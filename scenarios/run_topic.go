@@ -1,0 +1,186 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"highwater/cluster/client"
+	"highwater/cluster/event"
+)
+
+// visibleWithin bounds how long a new topic may take to reach its leaders.
+const visibleWithin = 10 * time.Second
+
+func runTopic(x *execution) {
+	c := x.command
+	request := client.TopicRequest{Name: c.value("topic").text, Settings: c.settings,
+		Partitions: int32(c.value("partitions").number), Replicas: c.value("replicas").replicas,
+		ReplicationFactor: int16(c.value("rf").number)}
+	if c.given("replicas") && c.given("partitions") {
+		count := int(c.value("partitions").number)
+		switch len(request.Replicas) {
+		case 1:
+			same := request.Replicas[0]
+			request.Replicas = make([][]event.NodeID, count)
+			for i := range request.Replicas {
+				request.Replicas[i] = same
+			}
+		case count:
+		default:
+			x.end(Result{}, inputError(c.value("replicas").position,
+				"%d lists of replicas for %d partitions", len(request.Replicas), count))
+			return
+		}
+	}
+	x.client.CreateTopic(request, func(r client.AdminResult) {
+		if r.Code != 0 {
+			x.outcome(r.Code, r.Message, Result{})
+			return
+		}
+		x.untilVisible(request.Name, x.config.Now()+visibleWithin)
+	})
+}
+
+// untilVisible ends the command when every partition of the new topic has a leader that serves it,
+// so that the next command finds what this one made.
+func (x *execution) untilVisible(topic string, deadline time.Duration) {
+	count := x.config.Cluster.PartitionCount(topic)
+	visible := count > 0
+	for i := range count {
+		_, led := x.config.Cluster.LogEndOffsetOfLeader(topic, int32(i))
+		visible = visible && led
+	}
+	if !visible && x.config.Now() < deadline {
+		x.client.After(pollEvery, func() { x.untilVisible(topic, deadline) })
+		return
+	}
+	x.outcome(0, "", Result{Text: fmt.Sprintf("created %s with %d partitions", topic, count)})
+}
+
+func runDeleteTopic(x *execution) {
+	v := x.command.value("topic")
+	if !x.topic(v.text, v.position) {
+		return
+	}
+	x.client.DeleteTopic(v.text, func(r client.AdminResult) {
+		x.outcome(r.Code, r.Message, Result{Text: "deleted " + v.text})
+	})
+}
+
+func runConfig(x *execution) {
+	v := x.command.value("topic")
+	if !x.topic(v.text, v.position) {
+		return
+	}
+	x.client.AlterTopic(v.text, x.command.settings, func(r client.AdminResult) {
+		x.outcome(r.Code, r.Message, Result{Text: "changed " + v.text})
+	})
+}
+
+func runElect(x *execution) {
+	v := x.command.value("partition")
+	if !x.partition(v.text, v.position, v.partition, v.position) {
+		return
+	}
+	unclean := x.command.value("election").text == "unclean"
+	x.client.Elect(v.text, v.partition, unclean, func(r client.AdminResult) {
+		x.outcome(r.Code, r.Message, Result{Text: fmt.Sprintf("elected a leader of %s-%d", v.text,
+			v.partition)})
+	})
+}
+
+func runSend(x *execution) {
+	c := x.command
+	topic, partition := c.value("topic"), int32(-1)
+	if c.given("partition") {
+		partition = int32(c.value("partition").number)
+	}
+	if !x.partition(topic.text, topic.position, max(partition, 0), c.value("partition").position) {
+		return
+	}
+	request := client.SendRequest{Topic: topic.text, Partition: partition,
+		Times: int(c.value("times").number), Acks: acksOf(c.value("acks").text),
+		TimeoutMs:  int(c.value("timeout").duration / time.Millisecond),
+		Idempotent: c.value("idempotent").text == "true"}
+	if request.Idempotent && request.Acks != -1 {
+		err := inputError(c.value("acks").position, "an idempotent producer needs acks=all")
+		err.Hint = "Kafka's producer refuses this configuration, too"
+		x.end(Result{}, err)
+		return
+	}
+	request.Key, request.Value = optional(c, "key"), optional(c, "value")
+	x.client.Send(request, func(r client.SendResult) { x.sent(r) })
+}
+
+func acksOf(text string) int16 {
+	switch text {
+	case "0":
+		return 0
+	case "1":
+		return 1
+	}
+	return -1
+}
+
+func optional(c *Command, name string) *string {
+	if !c.given(name) {
+		return nil
+	}
+	text := c.value(name).text
+	return &text
+}
+
+// sentValue is the data of a send's result. Offsets are texts, for JSON's sake.
+type sentValue struct {
+	Partition    int32  `json:"partition"`
+	BaseOffset   string `json:"baseOffset"`
+	LastOffset   string `json:"lastOffset"`
+	Acknowledged int    `json:"acknowledged"`
+}
+
+func (x *execution) sent(r client.SendResult) {
+	value := sentValue{r.Partition, fmt.Sprint(r.BaseOffset), fmt.Sprint(r.LastOffset), r.Acknowledged}
+	text := fmt.Sprintf("acknowledged at offset %d of partition %d", r.BaseOffset, r.Partition)
+	switch {
+	case r.BaseOffset < 0:
+		text = fmt.Sprintf("sent %d to partition %d without an answer", r.Acknowledged, r.Partition)
+	case r.Acknowledged > 1:
+		text = fmt.Sprintf("acknowledged %d at offsets %d to %d of partition %d", r.Acknowledged,
+			r.BaseOffset, r.LastOffset, r.Partition)
+	}
+	message := r.Message
+	if r.Code != 0 && r.Acknowledged > 0 {
+		message = fmt.Sprintf("after %d acknowledged batches; %s", r.Acknowledged, r.Message)
+	}
+	x.outcome(r.Code, message, Result{Text: text, Value: value})
+}
+
+func runRead(x *execution) {
+	c := x.command
+	topic, partition := c.value("topic"), int32(c.value("partition").number)
+	if !x.partition(topic.text, topic.position, partition, c.value("partition").position) {
+		return
+	}
+	x.client.Read(client.ReadRequest{Topic: topic.text, Partition: partition,
+		From: c.value("from").number, Max: int(c.value("max").number),
+		Committed: c.value("isolation").text == "read_committed"}, x.wasRead)
+}
+
+// readValue is one record of a read's result.
+type readValue struct {
+	Offset    string  `json:"offset"`
+	Timestamp string  `json:"timestamp"`
+	Key       *string `json:"key"`
+	Value     *string `json:"value"`
+}
+
+func (x *execution) wasRead(r client.ReadResult) {
+	records := make([]readValue, len(r.Records))
+	for i, record := range r.Records {
+		records[i] = readValue{fmt.Sprint(record.Offset), fmt.Sprint(record.TimestampMs), record.Key,
+			record.Value}
+	}
+	text := fmt.Sprintf("read %d records; the high watermark is %d", len(records), r.HighWatermark)
+	x.outcome(r.Code, "", Result{Text: text, Value: map[string]any{"records": records,
+		"highWatermark": fmt.Sprint(r.HighWatermark)}})
+}
