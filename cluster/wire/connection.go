@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"sync/atomic"
@@ -37,7 +38,7 @@ type connection struct {
 	partial   int   // bytes of a frame that has begun, 0 between frames
 	partialOf int64 // asked when it began
 	reserved  int64 // of the budget, for that frame
-	any       bool  // a frame was read
+	spoken    bool  // a whole frame was read
 	deadline  time.Time
 	asked     int64 // requests posted or about to be
 	incoming  []world.Inbound
@@ -110,16 +111,23 @@ func (c *connection) handshake() error {
 	c.setDeadline(c.edge.config.FirstFrameTimeout)
 	if secure, is := c.stream.(*tls.Conn); is {
 		if err := secure.HandshakeContext(context.Background()); err != nil {
-			return &refusedError{fmt.Sprintf("the TLS handshake failed: %v", err)}
+			return refuse("the TLS handshake failed: %v", err)
 		}
 	}
 	return nil
 }
 
-// refusedError ends a connection because of what the client did.
-type refusedError struct{ why string }
+// refusedError ends a connection because of what the client did, or did not do.
+type refusedError struct {
+	why   string
+	usual bool // nothing is wrong with the client
+}
 
 func (e *refusedError) Error() string { return e.why }
+
+func refuse(format string, args ...any) error {
+	return &refusedError{why: fmt.Sprintf(format, args...)}
+}
 
 var errClosed = errors.New("closed by the broker")
 
@@ -130,7 +138,7 @@ func endReason(err error) string {
 		return refused.why
 	case err == io.EOF:
 		return "the client closed the connection"
-	case errors.Is(err, syscall.ECONNRESET):
+	case isSystemError(err, syscall.ECONNRESET, windowsConnReset):
 		return "the client reset the connection"
 	}
 	return err.Error()
@@ -148,8 +156,13 @@ func (c *connection) report(err error, address string) {
 		log.Warn(fmt.Sprintf("%s reached the Kafka port of broker %d; only Kafka's protocol is "+
 			"spoken there, and the connection was closed", stranger.what, node), "from", address)
 	} else if errors.As(err, &refused) {
-		log.Warn(fmt.Sprintf("broker %d closed the connection of a Kafka client: %s",
-			node, refused.why), "from", address)
+		level := slog.LevelWarn
+		if refused.usual {
+			level = slog.LevelInfo
+		}
+		text := fmt.Sprintf("broker %d closed the connection of a Kafka client: %s",
+			node, refused.why)
+		log.Log(context.Background(), level, text, "from", address)
 	}
 }
 
@@ -214,16 +227,15 @@ func (c *connection) read() error {
 			return err
 		}
 		switch {
-		case c.partial >= lengthBytes+frameBytesMin || c.any && c.partial > 0:
-			return &refusedError{fmt.Sprintf("a frame did not arrive whole within %v",
-				c.edge.config.FrameTimeout)}
-		case !c.any:
-			return &refusedError{fmt.Sprintf("no request came within %v",
-				c.edge.config.FirstFrameTimeout)}
+		case c.partial >= lengthBytes+frameBytesMin || c.spoken && c.partial > 0:
+			return refuse("a frame did not arrive whole within %v", c.edge.config.FrameTimeout)
+		case !c.spoken:
+			return refuse("no request came within %v", c.edge.config.FirstFrameTimeout)
 		case c.rest(), c.asked > c.answered.Load():
 			c.setDeadline(c.edge.config.IdleTimeout)
 		default:
-			return &refusedError{fmt.Sprintf("idle for %v", c.edge.config.IdleTimeout)}
+			return &refusedError{usual: true,
+				why: fmt.Sprintf("idle for %v", c.edge.config.IdleTimeout)}
 		}
 	}
 }
@@ -232,18 +244,18 @@ func (c *connection) read() error {
 func (c *connection) takeFrames() error {
 	for c.filled-c.start >= lengthBytes {
 		b := c.slab.Bytes()[c.start:c.filled]
-		length, err := frameLength(b, c.edge.config.FrameBytesMax, !c.any)
+		length, err := frameLength(b, c.edge.config.FrameBytesMax, !c.spoken)
 		if err != nil {
 			var stranger *strangerError
 			if errors.As(err, &stranger) {
 				return err
 			}
-			return &refusedError{err.Error()}
+			return refuse("it sent %v", err)
 		}
 		if len(b) < lengthBytes+length {
 			return nil
 		}
-		c.any = true
+		c.spoken = true
 		c.largest = max(c.largest, length)
 		end := lengthBytes + length
 		if err := c.take(b[lengthBytes:end:end]); err != nil {
@@ -261,7 +273,7 @@ func (c *connection) take(frame []byte) error {
 		err = c.edge.served.admits(&h)
 	}
 	if err != nil {
-		return &refusedError{"it sent " + describe(&h, err)}
+		return refuse("it sent %s", describe(&h, err))
 	}
 	unsupported := h.key == keyApiVersions && h.version > c.edge.served[h.key].max
 	raw := frame
@@ -279,7 +291,7 @@ func (c *connection) take(frame []byte) error {
 		}
 	}
 	if err != nil {
-		return &refusedError{"it sent a request that cannot be read: " + err.Error()}
+		return refuse("it sent a request that cannot be read: %v", err)
 	}
 	if err := c.awaitRoom(); err != nil {
 		release(request)

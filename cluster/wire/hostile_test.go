@@ -54,7 +54,7 @@ func TestHostileClientsAreRefusedAtOnceAndGoodOnesServed(t *testing.T) {
 		{"http post", []byte("POST /produce HTTP/1.1\r\n\r\n"), "an HTTP request"},
 		{"tls", []byte{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3}, "a TLS hello"},
 		{"length -1", withLength(0xffffffff), "negative length -1"},
-		{"length 0", withLength(0), "length 0"},
+		{"a frame of length 0", withLength(0), "length 0"},
 		{"length 3", withLength(3, 1, 2, 3), "length 3"},
 		{"length 2^31-1", withLength(1<<31 - 1), "2147483647 bytes"},
 		{"unknown key", append(withLength(uint32(len(unknown))), unknown...), "API key 777"},

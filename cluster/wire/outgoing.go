@@ -109,11 +109,12 @@ func (c *connection) restOfParts(sent int) []piece {
 func (c *connection) enqueue(pieces []piece, writing bool) {
 	o := &c.outgoing
 	o.mu.Lock()
-	slow := o.bytes > c.edge.config.OutputBytesMax
 	o.queue = append(o.queue, pieces...)
 	for i := range pieces {
 		o.bytes += int64(len(pieces[i].bytes))
 	}
+	// One answer of any size is no client's fault.
+	slow := o.bytes > c.edge.config.OutputBytesMax+int64(c.longest)
 	o.closing = c.closing
 	start := !o.writing
 	o.writing = true

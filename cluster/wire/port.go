@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -12,7 +13,7 @@ import (
 
 // listenError says what a person can do about a port that cannot be listened on.
 func listenError(node event.NodeID, address string, err error) error {
-	if !errors.Is(err, syscall.EADDRINUSE) {
+	if !isSystemError(err, syscall.EADDRINUSE, windowsAddrInUse) {
 		return fmt.Errorf("wire: broker %d cannot listen on %s: %w", node, address, err)
 	}
 	holder := "something else"
@@ -26,4 +27,17 @@ func listenError(node event.NodeID, address string, err error) error {
 	return fmt.Errorf("wire: broker %d cannot listen on %s, where %s listens already; "+
 		"choose another port with --kafka, or port 0 for any that is free: %w",
 		node, address, holder, err)
+}
+
+// Windows has numbers of its own for the errors of sockets, beside those of Unix.
+const (
+	windowsAddrInUse syscall.Errno = 10048
+	windowsConnReset syscall.Errno = 10054
+)
+
+func isSystemError(err error, unix, windows syscall.Errno) bool {
+	if runtime.GOOS == "windows" {
+		return errors.Is(err, windows)
+	}
+	return errors.Is(err, unix)
 }

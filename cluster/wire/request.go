@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -160,8 +161,10 @@ func (p *parser) intern(last *string, b []byte) string {
 	return *last
 }
 
-// ParseRaw makes a request again from what the input log kept of it.
+// ParseRaw makes a request again from what the input log kept of it. It copies the bytes, because
+// a leader writes offsets into batches and the log must stay as it is.
 func ParseRaw(raw []byte) (api string, body any, err error) {
+	raw = bytes.Clone(raw)
 	flexible := func(key, version int16) bool { return version >= firstFlexible(key, version) }
 	h, err := parseHeader(raw, flexible)
 	if err != nil {

@@ -125,6 +125,7 @@ func (c *connection) endFrame(start frameStart) {
 		length += c.parts[i].size()
 	}
 	binary.BigEndian.PutUint32(c.scratch[start.scratch:], uint32(length))
+	c.longest = max(c.longest, length)
 }
 
 // cutPart makes a part of what was encoded since the last one.
@@ -173,7 +174,7 @@ func (c *connection) dropParts() {
 
 func (c *connection) resetParts() {
 	clear(c.parts)
-	c.parts, c.scratch = c.parts[:0], c.scratch[:0]
+	c.parts, c.scratch, c.longest = c.parts[:0], c.scratch[:0], 0
 	if cap(c.scratch) > scratchBytesMax {
 		c.scratch, c.parts = nil, nil
 	}

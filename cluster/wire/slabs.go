@@ -62,13 +62,13 @@ func (c *connection) renewDeadline(pending int) {
 		idle = min(idle, restAfter)
 	}
 	switch {
-	case !c.any && pending < lengthBytes+frameBytesMin: // still the first header's time
+	case !c.spoken && pending < lengthBytes+frameBytesMin: // still the first header's time
 	case pending == 0:
 		left := time.Until(c.deadline)
 		if c.partial > 0 || left < idle-idle/16 || left > idle {
 			c.setDeadline(idle)
 		}
-	case c.partial < lengthBytes+frameBytesMin && !c.any, c.partial == 0, c.partialOf != c.asked:
+	case c.partial < lengthBytes+frameBytesMin && !c.spoken, c.partial == 0, c.partialOf != c.asked:
 		c.setDeadline(c.edge.config.FrameTimeout)
 	}
 	c.partial, c.partialOf = pending, c.asked
