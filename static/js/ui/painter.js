@@ -111,8 +111,13 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
     if (key === listedFor || !session.hasState) return;
     listedFor = key;
     const onlyFacts = ui.eventClass === 'fact';
-    drawEvents(session.list({ onlyFacts, filter: ui.filter }), session.seq(), act);
-    patch(part('say'), frame.drawSay(session.saying()));
+    const nothing = ui.filter ? 'Nothing that fits.' : 'Nothing happened since this page opened.';
+    drawEvents(session.list({ onlyFacts, filter: ui.filter }), session.seq(), act, nothing);
+    const saying = session.saying();
+    patch(part('say'), frame.drawSay(saying));
+    // Where a person steps, each step is read out; a live stream would never stop talking.
+    const isStill = session.isPast() || session.pace.paused;
+    if (isStill && saying) setText(part('announcer'), saying.text);
     drawPins(session.pins, filmOf(session, currentScene()), act);
   }
 
@@ -173,6 +178,7 @@ function filmOf(session, scene) {
     isMoving: session.isMoving(),
     pace,
     speed,
+    skipped: film.gaps.reduce((sum, gap) => sum + gap.to - gap.from + 1, 0),
   };
 }
 

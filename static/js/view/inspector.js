@@ -265,9 +265,11 @@ function drawLinks({ scene, act }) {
 
 function drawLink(scene, act, a, b) {
   const isOff = isCut(scene, a, b);
+  const latency = latencyOf(scene, a, b);
   const bothBrokers = [a, b].every((id) => scene.brokers.some((node) => node.id === id));
   const ends = `${nodeName(a, scene)} to ${nodeName(b, scene)}`;
-  const name = `${isOff ? 'Heal' : 'Cut'} the link from ${ends}`;
+  const slow = latency ? `, which takes ${formatSpan(latency)}` : '';
+  const name = `${isOff ? 'Heal' : 'Cut'} the link from ${ends}${slow}`;
   return h(
     'td',
     { key: a },
@@ -283,9 +285,18 @@ function drawLink(scene, act, a, b) {
         'data-testid': bothBrokers ? `link-${a}-${b}` : `cut-${a}-${b}`,
         onClick: () => act.command(linkCommand(scene, a, b)),
       },
-      icon(isOff ? 'cut' : 'link'),
+      isOff || !latency ? icon(isOff ? 'cut' : 'link') : formatSpan(latency),
     ),
   );
 }
+
+/** How long the slower direction takes, where a delay was set. */
+const latencyOf = (scene, a, b) =>
+  Math.max(
+    0,
+    ...scene.links
+      .filter((l) => (l.from === a && l.to === b) || (l.from === b && l.to === a))
+      .map((l) => l.latency),
+  );
 
 const empty = (text) => h('p', { class: 'inspector-empty', key: `empty-${text}` }, text);

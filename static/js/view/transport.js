@@ -1,7 +1,7 @@
 // The transport: what time it is, the scrubber with what happened on it, and the events
 // as a list. The server drew the controls; this module keeps them up to date.
 
-import { formatClock } from '../layout/format.js';
+import { formatClock, shortCount } from '../layout/format.js';
 import { cls, h, icon, patch, setText } from './dom.js';
 
 const PINS_MOST = 16;
@@ -52,11 +52,11 @@ export function drawTransport(film) {
   }
 }
 
-function lensOf({ seq, last, isLive, pace }) {
+function lensOf({ seq, last, isLive, pace, skipped }) {
   if (!isLive) return `event ${seq} of ${last}`;
   if (pace.paused) return 'time stands still';
   if (pace.mode === 'slow' && pace.rate) return `${slowness(pace)}× slower`;
-  return `event ${last}`;
+  return skipped ? `${shortCount(skipped)} events not shown` : `event ${last}`;
 }
 
 /** Pins for the facts that fell, thinned where they would overlap; the newest win. */
@@ -97,8 +97,8 @@ export function drawPins(pins, film, act) {
 }
 
 /** @param {{seq: number, at: number, text: string, kind: string, count?: number}[]} items
- *  newest first */
-export function drawEvents(items, seq, act) {
+ *  newest first; `nothing` is what an empty list says */
+export function drawEvents(items, seq, act, nothing) {
   patch(
     part('event-list'),
     items.length
@@ -122,6 +122,6 @@ export function drawEvents(items, seq, act) {
             ),
           ),
         )
-      : h('li', { key: 'none', class: 'event-none' }, 'Nothing that fits.'),
+      : h('li', { key: 'none', class: 'event-none' }, nothing),
   );
 }
