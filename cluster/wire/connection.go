@@ -54,6 +54,7 @@ type connection struct {
 	dirty   bool   // in the edge's list for the end of this turn
 	scratch []byte // encoded answers of this turn
 	parts   []part // of this turn, in order
+	longest int    // bytes of the longest answer of this turn
 	closing string // why to close once all is sent
 
 	// Anybody's.
