@@ -269,14 +269,16 @@ func (c *connection) takeFrames() error {
 
 // take makes a request of one frame and adds it to what will be posted.
 func (c *connection) take(frame []byte) error {
-	h, err := parseHeader(frame, c.edge.served.flexible)
+	table := c.edge.served
+	h, err := parseHeader(frame, table.flexible)
+	known, offered := table[h.key]
+	unsupported := offered && h.key == keyApiVersions && h.version > known.max
 	if err == nil {
-		err = c.edge.served.admits(&h)
+		err = table.admits(&h)
 	}
-	if err != nil {
+	if err != nil && !unsupported {
 		return refuse("it sent %s", describe(&h, err))
 	}
-	unsupported := h.key == keyApiVersions && h.version > c.edge.served[h.key].max
 	raw := frame
 	var request *broker.Request
 	if h.key == keyProduce {
@@ -285,9 +287,9 @@ func (c *connection) take(frame []byte) error {
 		// Byte fields of the body stay with the broker for longer than the slab can wait.
 		raw = append([]byte(nil), frame...)
 		if unsupported {
-			asVersionZero(raw)
+			raw = asVersionZero(raw)
 		}
-		if h, err = parseHeader(raw, c.edge.served.flexible); err == nil {
+		if h, err = parseHeader(raw, table.flexible); err == nil {
 			request, err = c.parser.other(&h)
 		}
 	}

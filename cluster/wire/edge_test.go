@@ -173,6 +173,10 @@ func TestApiVersionsOfAnUnknownVersionIsAnsweredInVersionZero(t *testing.T) {
 	if response.ErrorCode != 35 || len(response.ApiKeys) != 1 || response.ApiKeys[0].ApiKey != 18 {
 		t.Errorf("answered %+v", response)
 	}
+	c.write([]byte{0, 0, 0, 9, 0, 18, 0, 77, 0, 0, 0, 5, 0xee}) // with a header of its own kind
+	if _, body = c.receive(); response.ReadFrom(body) != nil || response.ErrorCode != 35 {
+		t.Errorf("an unknown header was answered %+v", response)
+	}
 	c.send(6, request)
 	response.Version = 3
 	if _, body = c.receive(); response.ReadFrom(body) != nil || response.ErrorCode != 0 {

@@ -183,7 +183,10 @@ func ParseRaw(raw []byte) (api string, body any, err error) {
 	return Name(h.key), request, nil
 }
 
-// asVersionZero makes an ApiVersions of unknown version one of version 0 whose body is empty.
-func asVersionZero(frame []byte) {
+// asVersionZero makes an ApiVersions of unknown version one of version 0, whose body is empty. What
+// lies behind its correlation id is not looked at: nobody knows yet what that will be.
+func asVersionZero(frame []byte) []byte {
+	frame = frame[:frameBytesMin:frameBytesMin]
 	binary.BigEndian.PutUint16(frame[2:], 0)
+	return append(frame, 0xff, 0xff) // no client id
 }
