@@ -57,6 +57,8 @@ type Broker struct {
 	clients     map[event.NodeID]*clientConnection
 	stopping    bool
 	stopped     func()
+	// hooks are methods as values made once, for the turn's end.
+	hooks struct{ flush, wakeUp func() }
 }
 
 // held is a partition that this broker has a replica of.
@@ -76,6 +78,7 @@ func New(env *world.Env, config Config) (*Broker, error) {
 		fetchers:   map[event.NodeID]*replica.Fetcher{},
 		followers:  map[event.NodeID]*followerSession{},
 		clients:    map[event.NodeID]*clientConnection{}}
+	b.hooks.flush, b.hooks.wakeUp = b.flush, b.wakeUp
 	b.waits.init(b)
 	b.sessions.init()
 	if err := b.openDirectory(); err != nil {
@@ -157,7 +160,7 @@ func (b *Broker) LogChanged(p *partition.Partition) {
 	}
 	h.dirty = true
 	if len(b.dirty) == 0 {
-		b.env.AtTurnEnd(b.flush)
+		b.env.AtTurnEnd(b.hooks.flush)
 	}
 	b.dirty = append(b.dirty, h)
 }

@@ -112,18 +112,21 @@ type wakeList struct {
 	followers []*followerSession
 	fetches   []*fetchWait
 	armed     bool
+	// The spares are the memory of the turn before.
+	spareFollowers []*followerSession
+	spareFetches   []*fetchWait
 }
 
 func (b *Broker) armWake() {
 	if !b.wake.armed {
 		b.wake.armed = true
-		b.env.AtTurnEnd(b.wakeUp)
+		b.env.AtTurnEnd(b.hooks.wakeUp)
 	}
 }
 
 func (b *Broker) wakeUp() {
 	followers, fetches := b.wake.followers, b.wake.fetches
-	b.wake = wakeList{}
+	b.wake = wakeList{followers: b.wake.spareFollowers[:0], fetches: b.wake.spareFetches[:0]}
 	for _, s := range followers {
 		s.woken = false
 		b.answerFollower(s, false)
@@ -132,6 +135,9 @@ func (b *Broker) wakeUp() {
 		f.woken = false
 		f.tryAnswer()
 	}
+	clear(followers)
+	clear(fetches)
+	b.wake.spareFollowers, b.wake.spareFetches = followers, fetches
 }
 
 // LogEndMoved, of partition.Host, wakes the followers that wait for this partition.

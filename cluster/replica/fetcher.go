@@ -56,12 +56,15 @@ type Fetcher struct {
 	inFlight  bool
 	stopped   bool
 	backoff   *world.Timer
+	onAnswer  func(body any, err error) // answered, as a value made once
 }
 
 // NewFetcher returns a fetcher that follows nothing yet.
 func NewFetcher(env *world.Env, host Host, leader event.NodeID, settings Settings) *Fetcher {
-	return &Fetcher{leader: leader, env: env, host: host, settings: settings,
+	f := &Fetcher{leader: leader, env: env, host: host, settings: settings,
 		followed: map[PartitionKey]*followed{}}
+	f.onAnswer = f.answered
+	return f
 }
 
 // Leader is the broker that this fetcher follows.
@@ -146,7 +149,7 @@ func (f *Fetcher) send() {
 	f.changed = kept
 	f.epoch++
 	f.inFlight = true
-	f.env.Request(f.leader, FetchAPI, request, f.settings.Timeout, f.answered)
+	f.env.Request(f.leader, FetchAPI, request, f.settings.Timeout, f.onAnswer)
 }
 
 func (f *Fetcher) answered(body any, err error) {

@@ -19,6 +19,8 @@ type Env struct {
 	dice    *rand.Rand
 	dead    bool
 	turnEnd []func()
+	// atTurnEnd is runTurnEnd as a value made once: one a turn would be garbage.
+	atTurnEnd func()
 }
 
 // clock is how a node's own clock differs from the world's time.
@@ -83,7 +85,10 @@ func RandomUUID(dice *rand.Rand) event.UUID {
 // clients leave: where logs write what the turn appended.
 func (e *Env) AtTurnEnd(f func()) {
 	if len(e.turnEnd) == 0 {
-		e.world.turnEnd = append(e.world.turnEnd, e.runTurnEnd)
+		if e.atTurnEnd == nil {
+			e.atTurnEnd = e.runTurnEnd
+		}
+		e.world.turnEnd = append(e.world.turnEnd, e.atTurnEnd)
 	}
 	e.turnEnd = append(e.turnEnd, f)
 }

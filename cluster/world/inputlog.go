@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"highwater/cluster/event"
 )
@@ -14,25 +15,36 @@ import (
 // its bound it keeps nothing more and the session is no longer re-runnable.
 type InputLog struct {
 	bytesMax int
+	size     int
+	full     [][]byte // chunks that are complete, so that a growing log is not copied again and again
 	bytes    []byte
 	over     bool
 }
+
+const inputChunkBytes = 1 << 20
 
 // NewInputLog returns a log that keeps up to bytesMax bytes.
 func NewInputLog(bytesMax int) *InputLog { return &InputLog{bytesMax: bytesMax} }
 
 // Bytes is the log so far; complete is false when it reached its bound.
-func (l *InputLog) Bytes() (b []byte, complete bool) { return l.bytes, !l.over }
+func (l *InputLog) Bytes() (b []byte, complete bool) {
+	return slices.Concat(append(slices.Clone(l.full), l.bytes)...), !l.over
+}
 
 func (l *InputLog) add(w *World, in *Inbound) {
 	if l == nil || l.over || in.kind == inboundCommand && in.text == "" {
 		return
 	}
-	if len(l.bytes)+len(in.raw)+len(in.text)+64 > l.bytesMax {
+	need := len(in.raw) + len(in.text) + 64
+	if l.size+need > l.bytesMax {
 		l.over = true
 		return
 	}
-	b := l.bytes
+	if len(l.bytes)+need > cap(l.bytes) {
+		l.full = append(l.full, l.bytes)
+		l.bytes = make([]byte, 0, max(need, inputChunkBytes))
+	}
+	b, before := l.bytes, len(l.bytes)
 	b = append(b, byte(in.kind))
 	b = binary.AppendUvarint(b, uint64(w.dispatched))
 	b = binary.AppendUvarint(b, uint64(w.now))
@@ -41,6 +53,7 @@ func (l *InputLog) add(w *World, in *Inbound) {
 	b = binary.AppendUvarint(b, uint64(in.id))
 	b = appendBytes(b, []byte(in.text))
 	l.bytes = appendBytes(b, in.raw)
+	l.size += len(l.bytes) - before
 }
 
 func appendBytes(b, p []byte) []byte {
@@ -149,6 +162,7 @@ func (w *World) reenter(in *Inbound, with Rerun) (err error) {
 
 // WriteTo writes the log as it is on disk.
 func (l *InputLog) WriteTo(to io.Writer) (int64, error) {
-	n, err := to.Write(l.bytes)
+	b, _ := l.Bytes()
+	n, err := to.Write(b)
 	return int64(n), err
 }

@@ -32,9 +32,10 @@ import (
 )
 
 const (
-	inputLogBytesMax = 64 << 20
-	readyTimeout     = 30 * time.Second
-	readyPoll        = 10 * time.Millisecond
+	inputLogBytesMax  = 32 << 20
+	recordedEventsMax = 400_000
+	readyTimeout      = 30 * time.Second
+	readyPoll         = 10 * time.Millisecond
 )
 
 // serveCommand runs a cluster and its page until it is interrupted.
@@ -134,7 +135,7 @@ func (m *mainWorld) startCluster() error {
 	origin := time.Now()
 	m.hub = hub.New(hub.Config{Run: rand.Text(), Header: trace.Header{
 		Seed: int64(m.flags.seed), Origin: origin.UnixMilli(), Software: cluster.Version},
-		Truncated: m.recordingTruncated})
+		EventsMax: recordedEventsMax, Truncated: m.recordingTruncated})
 	c, err := cluster.New(cluster.Config{Seed: m.flags.seed, Origin: origin, Live: true,
 		DataDir: m.data, Kafka: m.flags.kafkaAddresses(), Events: m.hub, Log: m.log,
 		Settings: m.flags.settings, InputLogBytesMax: inputLogBytesMax})
