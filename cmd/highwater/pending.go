@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"highwater/server"
 )
-
-func nothing(args []string, stdout, stderr io.Writer) int { fmt.Fprintln(stderr, "pending"); return 2 }
-
-var runCommand, scenariosCommand, traceCommand, dumpCommand, doctorCommand, versionCommand = nothing, nothing, nothing, nothing, nothing, nothing
 
 type commander struct{ m *mainWorld }
 

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"highwater/cluster/event"
+	"highwater/viz/trace"
+)
+
+// traceCommand checks, compares or shows trace files.
+func traceCommand(args []string, stdout, stderr io.Writer) int {
+	set := newFlags("trace", "check FILE… | diff FILE FILE | show FILE [flags]", stderr)
+	var show showFlags
+	set.Uint64Var(&show.from, "from", 0, "show: first event's `number`")
+	set.Uint64Var(&show.to, "to", 0, "show: last event's `number`")
+	set.StringVar(&show.kind, "kind", "", "show: only events of this `kind`")
+	set.Int64Var(&show.node, "node", -1, "show: only events of this `node`; 0 is the world")
+	set.BoolVar(&show.json, "json", false, "show: the events' own lines")
+	rest, code, ok := parseMixed(set, args)
+	if !ok {
+		return code
+	}
+	if len(rest) < 2 {
+		set.Usage()
+		return exitBadInput
+	}
+	switch verb, names := rest[0], rest[1:]; {
+	case verb == "check":
+		return checkTraces(names, stdout, stderr)
+	case verb == "diff" && len(names) == 2:
+		return diffTraces(names[0], names[1], stdout, stderr)
+	case verb == "show" && len(names) == 1:
+		return show.run(names[0], stdout, stderr)
+	}
+	set.Usage()
+	return exitBadInput
+}
+
+// traceFile is an open trace, read event by event.
+type traceFile struct {
+	*trace.Reader
+	file  *os.File
+	chunk *event.Chunk
+}
+
+func openTrace(name string) (*traceFile, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	chunk := &event.Chunk{}
+	reader, err := trace.NewReader(bufio.NewReaderSize(file, 1<<16), chunk)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
+	}
+	return &traceFile{reader, file, chunk}, nil
+}
+
+func (t *traceFile) next() (trace.Line, error) {
+	t.chunk.Reset()
+	return t.Next()
+}
+
+// traceCheck is what makes a trace whole: numbers without gaps, time that never goes back, causes
+// that came before.
+type traceCheck struct {
+	name     string
+	last     event.Seq
+	at       int64
+	events   int
+	unknown  int
+	mistakes int
+	out      io.Writer
+}
+
+func checkTraces(names []string, stdout, stderr io.Writer) int {
+	code := exitGood
+	for _, name := range names {
+		t, err := openTrace(name)
+		if err != nil {
+			complain(stderr, "%v", err)
+			code = exitBadInput
+			continue
+		}
+		c := &traceCheck{name: name, last: t.KeyframeSeq, out: stdout}
+		err = c.all(t)
+		_ = t.file.Close() // it was only read
+		if err != nil {
+			fmt.Fprintf(stdout, "%s: %v\n", name, err)
+			c.mistakes++
+		}
+		if c.mistakes > 0 {
+			code = max(code, exitMistakes)
+			continue
+		}
+		fmt.Fprintf(stdout, "%s: whole: %d events, %v of virtual time, %d of unknown kinds\n", name,
+			c.events, time.Duration(c.at), c.unknown)
+	}
+	return code
+}
+
+func (c *traceCheck) all(t *traceFile) error {
+	for {
+		line, err := t.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.one(t.chunk, line)
+	}
+}
+
+func (c *traceCheck) one(chunk *event.Chunk, line trace.Line) {
+	c.events++
+	if line.Seq != c.last+1 {
+		c.mistake(line.Seq, "follows event %d", c.last)
+	}
+	if line.At < c.at {
+		c.mistake(line.Seq, "goes back in time, from %d to %d ns", c.at, line.At)
+	}
+	c.last, c.at = line.Seq, max(c.at, line.At)
+	if !line.Known {
+		c.unknown++
+		return
+	}
+	if r := &chunk.Records[len(chunk.Records)-1]; r.Cause >= r.Seq {
+		c.mistake(line.Seq, "names a cause that came later, event %d", r.Cause)
+	}
+}
+
+func (c *traceCheck) mistake(seq event.Seq, format string, args ...any) {
+	c.mistakes++
+	fmt.Fprintf(c.out, "%s: event %d %s\n", c.name, seq, fmt.Sprintf(format, args...))
+}
+
+// diffTraces finds the first event in which two traces differ.
+func diffTraces(one, other string, stdout, stderr io.Writer) int {
+	a, err := openTrace(one)
+	if err != nil {
+		complain(stderr, "%v", err)
+		return exitBadInput
+	}
+	defer a.file.Close() // both are only read
+	b, err := openTrace(other)
+	if err != nil {
+		complain(stderr, "%v", err)
+		return exitBadInput
+	}
+	defer b.file.Close()
+	for events := 0; ; events++ {
+		x, errA := a.next()
+		y, errB := b.next()
+		endA, endB := errors.Is(errA, io.EOF), errors.Is(errB, io.EOF)
+		switch {
+		case endA && endB:
+			fmt.Fprintf(stdout, "equal: %d events\n", events)
+			return exitGood
+		case errA != nil && !endA, errB != nil && !endB:
+			complain(stderr, "%v", errors.Join(errA, errB))
+			return exitBadInput
+		case endA || endB:
+			short := one
+			if endB {
+				short = other
+			}
+			fmt.Fprintf(stdout, "%s ends after %d events, the other goes on\n", short, events)
+			return exitMistakes
+		case !bytes.Equal(x.Raw, y.Raw):
+			fmt.Fprintf(stdout, "they differ after %d equal events\n- %s\n+ %s\n", events, x.Raw, y.Raw)
+			return exitMistakes
+		}
+	}
+}
+
+// showFlags choose which events to print.
+type showFlags struct {
+	from, to uint64
+	kind     string
+	node     int64
+	json     bool
+}
+
+func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
+	if f.kind != "" && event.ParseKind(f.kind) == 0 {
+		complain(stderr, "there is no kind of event %q; docs/EVENTS.md lists them", f.kind)
+		return exitBadInput
+	}
+	t, err := openTrace(name)
+	if err != nil {
+		complain(stderr, "%v", err)
+		return exitBadInput
+	}
+	defer t.file.Close() // it was only read
+	out := bufio.NewWriter(stdout)
+	for err == nil {
+		var line trace.Line
+		if line, err = t.next(); err != nil {
+			break
+		}
+		if !f.wants(t.chunk, line) {
+			continue
+		}
+		if f.json {
+			_, err = fmt.Fprintf(out, "%s\n", line.Raw)
+			continue
+		}
+		_, err = fmt.Fprintf(out, "%7d %12s  %s\n", line.Seq,
+			time.Duration(line.At).Round(time.Microsecond), narrate(line))
+	}
+	if flushed := out.Flush(); flushed != nil || !errors.Is(err, io.EOF) {
+		complain(stderr, "%s: %v", name, errors.Join(err, flushed))
+		return exitMistakes
+	}
+	return exitGood
+}
+
+func (f *showFlags) wants(chunk *event.Chunk, line trace.Line) bool {
+	if uint64(line.Seq) < f.from || f.to > 0 && uint64(line.Seq) > f.to ||
+		f.kind != "" && line.Kind != f.kind {
+		return false
+	}
+	if f.node < 0 {
+		return true
+	}
+	return line.Known && int64(chunk.Records[len(chunk.Records)-1].Node) == f.node
+}
+
+// placeholder is a field in a narration.
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// narrate says an event in one sentence, as its catalogue row does.
+func narrate(line trace.Line) string {
+	var told struct {
+		Node   int64
+		Fields map[string]any
+	}
+	row, known := event.RowOf(event.ParseKind(line.Kind))
+	if err := json.Unmarshal(line.Raw, &told); err != nil || !known {
+		return line.Kind
+	}
+	sentence := placeholder.ReplaceAllStringFunc(row.Narration, func(field string) string {
+		name := strings.Trim(field, "{}")
+		if name == "node" {
+			return fmt.Sprintf("node %d", told.Node)
+		}
+		return fmt.Sprint(told.Fields[name])
+	})
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}
