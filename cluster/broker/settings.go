@@ -28,8 +28,7 @@ type Settings struct {
 	TruncateToHighWater bool          // highwater.truncate.to.high.watermark: the rule before 0.11
 }
 
-// DefaultSettings are Kafka's defaults, but for default.replication.factor: with three brokers at
-// hand a topic made by the way is worth three copies.
+// DefaultSettings are Kafka's defaults.
 func DefaultSettings() Settings {
 	return Settings{
 		SessionTimeout: 9 * time.Second, HeartbeatInterval: 2 * time.Second,
@@ -37,7 +36,7 @@ func DefaultSettings() Settings {
 		FetchBackoff: time.Second, CheckpointInterval: 5 * time.Second,
 		FlushCheckpoint: time.Minute, RetentionCheck: 5 * time.Minute,
 		FileDeleteDelay: time.Minute, ProducerIDExpiry: 24 * time.Hour,
-		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 3,
+		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 1,
 		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20, TimestampAfterMax: time.Hour,
 	}
 }
