@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"highwater/cluster/metadata"
@@ -231,13 +232,13 @@ func sizeOf(p []byte) int {
 	return len(p)
 }
 
-// printable is text as it is, and other bytes in hexadecimal.
+// printable is text as it is, and other bytes in hexadecimal: a terminal must not obey them.
 func printable(p []byte) *string {
 	if p == nil {
 		return nil
 	}
 	text := string(p)
-	if !utf8.ValidString(text) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 		text = fmt.Sprintf("0x%x", p)
 	}
 	return &text
