@@ -57,7 +57,11 @@ const hintWordsMax = 16
 func nearest(word string, valid []string) string {
 	best, bestDistance := "", 1+max(1, len(word)/3)
 	for _, candidate := range valid {
-		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance {
+		if apart := len(word) - len(candidate); max(apart, -apart) >= bestDistance {
+			continue // at least that many edits
+		}
+		d := distance(strings.ToLower(word), strings.ToLower(candidate))
+		if d < bestDistance && d < len(word) {
 			best, bestDistance = candidate, d
 		}
 	}

@@ -255,7 +255,10 @@ func (r *fileReader) fenced(language string) {
 }
 
 func (r *fileReader) block(from, to int, language string) {
-	text := strings.Trim(strings.Join(r.lines[from:min(to, len(r.lines))], "\n"), "\n")
+	if from >= to { // a block without an end reached the end of the file
+		return
+	}
+	text := strings.Trim(strings.Join(r.lines[from:to], "\n"), "\n")
 	if text != "" {
 		r.scenario.Blocks = append(r.scenario.Blocks, Block{from + 1, language, text})
 	}

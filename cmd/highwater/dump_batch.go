@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -232,14 +233,17 @@ func sizeOf(p []byte) int {
 	return len(p)
 }
 
-// printable is text as it is, and other bytes in hexadecimal: a terminal must not obey them.
+// printable is text as it is, quoted when a terminal would obey it, and other bytes in hexadecimal.
 func printable(p []byte) *string {
 	if p == nil {
 		return nil
 	}
 	text := string(p)
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+	switch {
+	case !utf8.ValidString(text):
 		text = fmt.Sprintf("0x%x", p)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		text = strconv.Quote(text)
 	}
 	return &text
 }

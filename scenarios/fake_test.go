@@ -1,0 +1,198 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"highwater/cluster/client"
+	"highwater/cluster/disk"
+	"highwater/cluster/event"
+)
+
+// fakeCluster is a cluster of tables: faults only write down that they happened.
+type fakeCluster struct {
+	did  []string
+	down map[event.NodeID]bool
+	isr  []event.NodeID
+	hw   event.Offset
+}
+
+func (f *fakeCluster) note(format string, args ...any) error {
+	f.did = append(f.did, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (f *fakeCluster) Brokers() []event.NodeID     { return []event.NodeID{1, 2, 3} }
+func (f *fakeCluster) Controllers() []event.NodeID { return []event.NodeID{101, 102, 103} }
+
+func (f *fakeCluster) Kill(id event.NodeID) error {
+	if f.down[id] {
+		return errors.New("broker 3 is down already")
+	}
+	f.down[id] = true
+	return f.note("kill %d", id)
+}
+
+func (f *fakeCluster) PowerCut(id event.NodeID) error { return f.note("power-cut %d", id) }
+func (f *fakeCluster) Stop(id event.NodeID) error     { return f.note("stop %d", id) }
+func (f *fakeCluster) Pause(id event.NodeID) error    { return f.note("pause %d", id) }
+func (f *fakeCluster) Resume(id event.NodeID) error   { return f.note("resume %d", id) }
+func (f *fakeCluster) HealAll() error                 { return f.note("heal all") }
+
+func (f *fakeCluster) Restart(id event.NodeID) error {
+	delete(f.down, id)
+	return f.note("restart %d", id)
+}
+
+func (f *fakeCluster) Cut(a, b event.NodeID, both bool) error {
+	return f.note("cut %d %d %t", a, b, both)
+}
+
+func (f *fakeCluster) Heal(a, b event.NodeID, both bool) error {
+	return f.note("heal %d %d %t", a, b, both)
+}
+
+func (f *fakeCluster) Delay(a, b event.NodeID, both bool, d time.Duration) error {
+	return f.note("delay %d %d %t %v", a, b, both, d)
+}
+
+func (f *fakeCluster) DiskFault(id event.NodeID, fault disk.Fault) error {
+	return f.note("disk %d %v %v", id, fault.Kind, fault.Delay)
+}
+
+func (f *fakeCluster) Clock(id event.NodeID, offset time.Duration, rate int32) error {
+	return f.note("clock %d %v %d", id, offset, rate)
+}
+
+func (f *fakeCluster) PartitionCount(topic string) int {
+	if topic == "t" {
+		return 1
+	}
+	return 0
+}
+
+func (f *fakeCluster) has(topic string, partition int32) bool {
+	return int(partition) < f.PartitionCount(topic)
+}
+
+func (f *fakeCluster) Isr(topic string, p int32) ([]event.NodeID, bool) {
+	return f.isr, f.has(topic, p)
+}
+
+func (f *fakeCluster) Elr(topic string, p int32) ([]event.NodeID, bool) {
+	return nil, f.has(topic, p)
+}
+
+func (f *fakeCluster) Leader(topic string, p int32) (event.NodeID, bool) {
+	return 2, f.has(topic, p)
+}
+
+func (f *fakeCluster) LeaderEpoch(topic string, p int32) (event.Epoch, bool) {
+	return 5, f.has(topic, p)
+}
+
+func (f *fakeCluster) HighWatermark(topic string, p int32) (event.Offset, bool) {
+	return f.hw, f.has(topic, p)
+}
+
+func (f *fakeCluster) HighWatermarkOn(id event.NodeID, topic string, p int32) (event.Offset, bool) {
+	return f.hw - 1, f.has(topic, p) && !f.down[id]
+}
+
+func (f *fakeCluster) LogEndOffset(id event.NodeID, topic string, p int32) (event.Offset, bool) {
+	return f.hw + 1, f.has(topic, p) && !f.down[id]
+}
+
+func (f *fakeCluster) LogEndOffsetOfLeader(topic string, p int32) (event.Offset, bool) {
+	return f.hw + 1, f.has(topic, p)
+}
+
+func (f *fakeCluster) Controller() (event.NodeID, bool) { return 102, true }
+func (f *fakeCluster) Alive(id event.NodeID) bool       { return !f.down[id] }
+func (f *fakeCluster) Fenced(id event.NodeID) bool      { return f.down[id] }
+func (f *fakeCluster) Topics() []string                 { return []string{"t"} }
+
+// fakeWorld is virtual time and a client in it that answers at once from what it was given.
+type fakeWorld struct {
+	cluster *fakeCluster
+	now     time.Duration
+	timers  []fakeTimer
+	cause   event.Seq
+	sent    []client.SendRequest
+	result  client.SendResult
+	values  []string
+	code    int16
+}
+
+type fakeTimer struct {
+	due time.Duration
+	f   func()
+}
+
+func newFake() (*fakeWorld, *Executor) {
+	w := &fakeWorld{cluster: &fakeCluster{down: map[event.NodeID]bool{},
+		isr: []event.NodeID{1, 2, 3}, hw: 7}}
+	return w, New(Config{Cluster: w.cluster, Client: func() Client { return w }, Now: w.Now})
+}
+
+func (w *fakeWorld) Now() time.Duration      { return w.now }
+func (w *fakeWorld) Because(cause event.Seq) { w.cause = cause }
+
+func (w *fakeWorld) After(d time.Duration, f func()) {
+	w.timers = append(w.timers, fakeTimer{w.now + d, f})
+}
+
+func (w *fakeWorld) RunWhile(condition func() bool, until time.Duration) bool {
+	for condition() {
+		first := -1
+		for i, t := range w.timers {
+			if first < 0 || t.due < w.timers[first].due {
+				first = i
+			}
+		}
+		if first < 0 || w.timers[first].due > until {
+			w.now = until
+			return !condition()
+		}
+		t := w.timers[first]
+		w.timers = slices.Delete(w.timers, first, first+1)
+		w.now = t.due
+		t.f()
+	}
+	return true
+}
+
+func (w *fakeWorld) Send(r client.SendRequest, done func(client.SendResult)) {
+	w.sent = append(w.sent, r)
+	done(w.result)
+}
+
+func (w *fakeWorld) Read(r client.ReadRequest, done func(client.ReadResult)) {
+	result := client.ReadResult{HighWatermark: int64(len(w.values)), Code: w.code}
+	for i, v := range w.values {
+		result.Records = append(result.Records, client.Record{Offset: int64(i), Value: &v})
+	}
+	done(result)
+}
+
+func (w *fakeWorld) CreateTopic(r client.TopicRequest, done func(client.AdminResult)) {
+	_ = w.cluster.note("create %+v", r)
+	done(client.AdminResult{Code: w.code})
+}
+
+func (w *fakeWorld) DeleteTopic(name string, done func(client.AdminResult)) {
+	_ = w.cluster.note("delete %s", name)
+	done(client.AdminResult{Code: w.code})
+}
+
+func (w *fakeWorld) AlterTopic(name string, s []client.Setting, done func(client.AdminResult)) {
+	_ = w.cluster.note("alter %s %v", name, s)
+	done(client.AdminResult{Code: w.code})
+}
+
+func (w *fakeWorld) Elect(topic string, p int32, unclean bool, done func(client.AdminResult)) {
+	_ = w.cluster.note("elect %s-%d %t", topic, p, unclean)
+	done(client.AdminResult{Code: w.code})
+}
