@@ -74,7 +74,7 @@ type Result struct {
 // Config is what an Executor acts on.
 type Config struct {
 	Cluster Cluster
-	// Client gives the built-in client's present incarnation.
+	// Client gives the built-in client's present incarnation, nil when it has failed.
 	Client func() Client
 	// Events is the world's own emitter; nil without events.
 	Events *event.Emitter
@@ -108,6 +108,10 @@ func (e *Executor) Execute(text, by string, done func(Result, *Error)) event.Seq
 // Run runs a parsed command as Execute does.
 func (e *Executor) Run(command *Command, by string, done func(Result, *Error)) event.Seq {
 	x := &execution{Executor: e, command: command, done: done, client: e.config.Client()}
+	if x.client == nil {
+		done(Result{}, &Error{Kind: Refused, Position: -1, Message: "the built-in client is down"})
+		return 0
+	}
 	cause := event.CommandRan{Command: command.Text, By: by}.Emit(e.config.Events, event.RuleNone)
 	if e.config.Events != nil {
 		e.config.Events.Cause = cause

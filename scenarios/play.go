@@ -150,6 +150,12 @@ const lastInstant = time.Second
 
 // Attach makes an executor for a cluster.
 func Attach(c *cluster.Cluster, pacer Pacer) *Executor {
-	return New(Config{Cluster: c, Client: func() Client { return c.Client() },
-		Events: c.World().Events(), Now: c.World().Now, Pacer: pacer})
+	present := func() Client {
+		if running := c.Client(); running != nil {
+			return running
+		}
+		return nil
+	}
+	return New(Config{Cluster: c, Client: present, Events: c.World().Events(),
+		Now: c.World().Now, Pacer: pacer})
 }
