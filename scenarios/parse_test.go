@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
-	for _, row := range []struct {
-		line     string
-		position int
-		message  string // a part of it
-		hint     string // a part of it
-	}{
+// mistaken is a line with a mistake, where it is, and parts of what is said about it.
+type mistaken struct {
+	line     string
+	position int
+	message  string
+	hint     string
+}
+
+func mistakenCommands() []mistaken {
+	return []mistaken{
 		{`kil 3`, 0, `no command "kil"`, "kill"},
 		{`  rstart 3`, 2, `no command "rstart"`, "restart"},
 		{`xyzzy`, 0, `no command "xyzzy"`, ""},
@@ -41,6 +44,11 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		{`send t -> ok ok`, 13, "should end", ""},
 		{`kill 3 -> ok`, 7, "no outcome", ""},
 		{`read t from=erliest`, 12, "neither an offset", "earliest"},
+	}
+}
+
+func mistakenChecks() []mistaken {
+	return []mistaken{
 		{`config t`, 8, "needs a setting", ""},
 		{`elect t preferred`, 6, "names no partition", "t-0"},
 		{`elect t-0 prefered`, 10, "cannot be", "preferred"},
@@ -74,7 +82,11 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		{`slow 0`, 5, "not a factor", ""},
 		{`step many`, 5, "whole number", ""},
 		{`restart al`, 8, "no function al", ""},
-	} {
+	}
+}
+
+func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
+	for _, row := range append(mistakenCommands(), mistakenChecks()...) {
 		_, err := Parse(row.line)
 		if err == nil {
 			t.Errorf("%s: no mistake found", row.line)

@@ -70,20 +70,3 @@ func (s *spec) usage() string {
 	}
 	return strings.Join(words, " ")
 }
-
-// Help describes one command, or lists all of them when the name is empty.
-func Help(name string) (string, *Error) {
-	var b strings.Builder
-	for _, row := range table() {
-		switch name {
-		case "":
-			fmt.Fprintf(&b, "%-13s %s\n", row.name, row.help)
-		case row.name:
-			row.describe(&b)
-		}
-	}
-	if b.Len() == 0 {
-		return "", inputError(-1, "there is no command %q", name).meant(name, commandNames())
-	}
-	return strings.TrimSpace(b.String()) + "\n", nil
-}

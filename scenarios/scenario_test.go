@@ -51,7 +51,8 @@ func TestScenarioKeepsItsTextAndSettings(t *testing.T) {
 		t.Fatal(mistakes)
 	}
 	if s.Name != "b" || s.Title != "T" || s.Level != 2 || s.Seed != 9 ||
-		s.Latency != 2*time.Millisecond || len(s.Brokers) != 4 || len(s.Voters) != 1 || len(s.Settings) != 1 {
+		s.Latency != 2*time.Millisecond || len(s.Brokers) != 4 ||
+		len(s.Voters) != 1 || len(s.Settings) != 1 {
 		t.Errorf("got %+v", s)
 	}
 	if len(s.Steps) != 2 || s.Steps[0].Line != 13 || s.Steps[1].Line != 16 {
