@@ -4,11 +4,11 @@
 // offsets lie on one horizontal line across the whole stage. Where a log is longer
 // than the tank, its oldest offsets are folded: squeezed together at the bottom.
 
-const ROW_SIZES = [5.6, 4.8, 4, 3.2, 2.6, 2.1, 1.75]; // rem, roomiest first
+const ROW_SIZES = [5.6, 4.8, 4, 3.2, 2.6, 2.1, 1.75, 1.5]; // rem, roomiest first
 const LARGE_FROM = 3.2;
 const HUGE_FROM = 4;
 const TIGHT_BELOW = 2.3;
-const ROW_BESIDE_FOLD = 1.75;
+const ROW_BESIDE_FOLD = 1.5;
 const FOLD = 2.6; // rem
 const FEWEST_ROWS = 2;
 

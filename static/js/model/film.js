@@ -10,6 +10,8 @@ import { apply, clone, create, fromJSON } from "./state.js";
  * @typedef {Object} Film
  * @property {(state: State|string) => void} snapshot goes on from a state of the server
  * @property {(events: Event[]) => void} add appends events; those known already are passed over
+ * @property {(before: State|null, events: Event[]) => boolean} prepend puts what happened before the
+ *   first moment in front: the state before the first of the events, which must end at `first`
  * @property {(gap: {from: string, to: string, counts: Object<string, number>}) => void} gap notes
  *   which events will not come
  * @property {number} first the oldest moment that can be shown, as a seq
@@ -26,7 +28,8 @@ const gapsMax = 100;
 
 /**
  * @param {{every?: number, keep?: number, keyframes?: number}} [options] every: events between two
- *   keyframes; keep: how many events at most; keyframes: how many at most
+ *   keyframes; keep: how many events at most, not counting those that were put in front;
+ *   keyframes: how many at most, likewise
  * @returns {Film}
  */
 export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax = 120 } = {}) {
@@ -36,19 +39,23 @@ export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax
   let keyframes = [];
   let gaps = [];
   let head = create();
+  let extra = { events: 0, keyframes: 0 }; // what prepend brought
   let shown = { seq: -1, state: head };
   begin();
 
   function begin() {
     events = [];
     gaps = [];
+    extra = { events: 0, keyframes: 0 };
     shown = { seq: -1, state: head };
     keyframes = [{ seq: Number(head.seq), state: clone(head) }];
   }
 
   function keyframe() {
     keyframes.push({ seq: Number(head.seq), state: clone(head) });
-    while (keyframes.length > 2 && (events.length > keep || keyframes.length > keyframesMax)) {
+    const isOver = () => events.length > keep + extra.events ||
+      keyframes.length > keyframesMax + extra.keyframes;
+    while (keyframes.length > 2 && isOver()) {
       keyframes.shift();
       events.splice(0, indexAfter(events, keyframes[0].seq));
     }
@@ -76,6 +83,23 @@ export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax
     }
   }
 
+  /** @param {State|null} before @param {Event[]} more */
+  function prepend(before, more) {
+    const first = keyframes[0].seq;
+    const start = before ? Number(before.seq) : 0;
+    if (more.length !== first - start || Number(more.at(-1)?.seq) !== first) return false;
+    const state = before ? fromJSON(before) : create();
+    const older = [];
+    more.forEach((event, i) => {
+      if (i % every === 0) older.push({ seq: Number(state.seq), state: clone(state) });
+      apply(state, event);
+    });
+    events = more.concat(events);
+    keyframes = older.concat(keyframes);
+    extra = { events: extra.events + more.length, keyframes: extra.keyframes + older.length };
+    return true;
+  }
+
   /** @param {number} seq */
   function stateAt(seq) {
     if (shown.seq === seq) return shown.state;
@@ -93,6 +117,7 @@ export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax
   return {
     snapshot,
     add,
+    prepend,
     gap(gap) {
       gaps.push({ from: Number(gap.from), to: Number(gap.to), counts: gap.counts });
       if (gaps.length > gapsMax) gaps.shift();

@@ -22,7 +22,8 @@ const waitMax = 8000;
 /**
  * Opens the stream.
  * @param {Handlers} handlers
- * @returns {{close: () => void, lastSeq: () => string}}
+ * @returns {{close: () => void, drop: () => void, lastSeq: () => string}} drop loses the connection
+ *   as a network would, for tests
  */
 export function connect(handlers) {
   const { url, onSnapshot, onEvents } = handlers;
@@ -101,6 +102,7 @@ export function connect(handlers) {
       socket = null;
       onStatus("closed", "");
     },
+    drop: () => socket?.close(),
     lastSeq: () => String(last),
   };
 }

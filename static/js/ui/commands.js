@@ -5,13 +5,6 @@ const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?
 /** @returns {string} the path under which this page's world answers */
 export const worldPath = () => `/api/worlds/${encodeURIComponent(meta('world') || 'main')}`;
 
-/** The websocket's address. @returns {string} */
-export function eventsURL() {
-  const url = new URL(`${worldPath()}/events`, location.href);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  return url.href;
-}
-
 /** Runs one command.
  *  @param {string} command
  *  @returns {Promise<{ok: boolean, error?: string, position?: number, hint?: string,

@@ -1,7 +1,7 @@
 // The page: one place that holds what the person chose, one loop that draws it.
 
 import { sceneOf, recordAt } from '../layout/scene.js';
-import { eventsURL, readBatch, runCommand } from './commands.js';
+import { worldPath, readBatch, runCommand } from './commands.js';
 import { createFlying } from './flying.js';
 import { applyLayout, applyTheme, onPreference, toggleLayout, toggleTheme } from './frame.js';
 import { bindKeys } from './keys.js';
@@ -44,7 +44,7 @@ async function command(text) {
 }
 
 const session = createSession({
-  url: eventsURL(),
+  world: worldPath(),
   command,
   onEvents(events) {
     forget();
@@ -186,4 +186,6 @@ globalThis.highwater = {
   seq: () => (session.hasState ? session.seq() : 0),
   scene: currentScene,
   status: () => session.status,
+  first: () => session.film.first,
+  drop: () => session.source.drop(),
 };

@@ -17,6 +17,7 @@ import { offerTopic } from './send.js';
 
 const STAGE_EVERY_MS = 33;
 const LISTS_EVERY_MS = 240;
+const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
 const part = (id) => document.getElementById(id);
 const root = document.documentElement;
 
@@ -31,6 +32,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
   let drawnAt = 0;
   let listedAt = 0;
   let listedFor = '';
+  let saidAt = 0;
   let wired = '';
 
   /** Everything that is due now. @param {number} now */
@@ -47,7 +49,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
     }
     if (now - listedAt >= LISTS_EVERY_MS) {
       listedAt = now;
-      drawLists();
+      drawLists(now);
     }
     drawTokens(now);
   }
@@ -65,7 +67,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
         })
       : null;
     ui.isPast = session.isPast();
-    const view = { scene, geometry, scale, ui, act, ...links };
+    const { hasState } = session;
+    const view = { scene, geometry, scale, ui, act, hasState, ...links };
     part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
     part('pool').classList.toggle('past', ui.isPast);
     part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
@@ -105,20 +108,26 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
     tokens.show(flying.travellers(now, scene, ui.follow, isStanding, geometry), geometry);
   }
 
-  function drawLists() {
+  function drawLists(now) {
     const moment = `${session.seq()}/${session.film.first}`;
     const key = `${moment}/${ui.eventClass}/${ui.filter}/${size.track}`;
     if (key === listedFor || !session.hasState) return;
     listedFor = key;
-    const onlyFacts = ui.eventClass === 'fact';
-    const nothing = ui.filter ? 'Nothing that fits.' : 'Nothing happened since this page opened.';
-    drawEvents(session.list({ onlyFacts, filter: ui.filter }), session.seq(), act, nothing);
-    const saying = session.saying();
-    patch(part('say'), frame.drawSay(saying));
+    const { eventClass, filter } = ui;
+    const nothing = filter ? 'Nothing that fits.' : 'Nothing happened yet.';
+    drawEvents(session.list({ eventClass, filter }), session.seq(), act, nothing);
+    drawSaying(now);
+    drawPins(session.pins, filmOf(session, currentScene()), act);
+  }
+
+  function drawSaying(now) {
     // Where a person steps, each step is read out; a live stream would never stop talking.
     const isStill = session.isPast() || session.pace.paused;
+    if (!isStill && now - saidAt < SAY_EVERY_MS) return;
+    saidAt = now;
+    const saying = session.saying();
+    patch(part('say'), frame.drawSay(saying));
     if (isStill && saying) setText(part('announcer'), saying.text);
-    drawPins(session.pins, filmOf(session, currentScene()), act);
   }
 
   return painter;
@@ -127,7 +136,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 function drawStage(view) {
   const { scene, geometry } = view;
   drawNodes(view);
-  frame.drawNotice(noticeOf(scene));
+  frame.drawNotice(noticeOf(scene, view.hasState));
   part('pool').classList.toggle('empty', !scene.focus);
   patch(part('chart'), [
     scene.focus && drawTide(view),
@@ -153,8 +162,8 @@ function drawFrame(view) {
   patch(part('where'), frame.drawWhere(view));
 }
 
-function noticeOf(scene) {
-  if (!scene.seq) {
+function noticeOf(scene, hasState) {
+  if (!hasState) {
     const text = 'The picture appears with the first event.';
     return { title: 'Connecting to the cluster', text };
   }

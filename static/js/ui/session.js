@@ -5,6 +5,8 @@
 import { createFilm } from '../model/film.js';
 import { toJSON } from '../model/state.js';
 import { namesOf, narrate, ruleText } from '../model/narrate.js';
+import { createReading } from '../model/reading.js';
+import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import { kinds } from '../protocol/kinds.js';
 import { hasPin } from '../view/transport.js';
@@ -13,21 +15,33 @@ const PLAY_EVERY_MS = 320; // between two events while the past is played
 const PINS_KEPT = 400;
 const LIST_MOST = 150;
 const SCAN_MOST = 6000;
-const SCAN_CHUNK = 500;
+const JUMP_MOST = 500; // events whose messages still fly when the page moves over them
+const READ_MOST = 40_000;
+const HISTORY_PIECE = 2500; // events a request, so that no piece stops the drawing
+const HISTORY_FIRST = 20_000; // read when the page opens; older ones when somebody goes there
+const HISTORY_MORE = 10_000;
+const HISTORY_MOST = 150_000;
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
+const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
 const isVisible = (event) => event.fields?.idle !== true && !QUIET.test(event.event);
-const isFact = (event) => kinds[event.event]?.class !== 'detail';
+const isFact = (event) => isVisible(event) && kinds[event.event]?.class !== 'detail';
+const isTelling = (event) => isFact(event) || TELLING.includes(event.event);
 
 /**
  * @param {object} options
- * @param {string} options.url the websocket's address
+ * @param {string} options.world the path under which the world answers
  * @param {(command: string) => Promise<void>} options.command
  * @param {(events: object[]) => void} options.onEvents the events that were just shown
  */
-export function createSession({ url, command, onEvents }) {
+export function createSession({ world, command, onEvents }) {
   const film = createFilm();
+  const reading = {
+    all: createReading(isVisible, READ_MOST),
+    fact: createReading(isFact, READ_MOST),
+    telling: createReading(isTelling, READ_MOST),
+  };
   const session = {
     cursor: null, // null: live; else the seq that is shown
     playing: false,
@@ -40,20 +54,22 @@ export function createSession({ url, command, onEvents }) {
     hasState: false,
   };
   let playedAt = 0;
+  let history = { isLoading: false, events: 0 };
 
   const source = connect({
-    url,
+    url: `${world}/events`,
     lastSeq: () => (session.hasState ? film.last : 0),
     onSnapshot(state) {
       film.snapshot(state);
       session.hasState = true;
-      if (session.cursor !== null && session.cursor < film.first) session.cursor = film.first;
+      if (film.first === film.last) begin();
       session.isDirty = true;
     },
     onEvents(events) {
       if (!events.length) return;
       film.add(events);
-      addPins(events);
+      for (const list of Object.values(reading)) list.add(events);
+      session.pins = session.pins.concat(pinsOf(events)).slice(-PINS_KEPT);
       if (session.cursor === null) onEvents(events);
       session.isDirty = true;
     },
@@ -73,13 +89,48 @@ export function createSession({ url, command, onEvents }) {
     },
   });
 
-  function addPins(events) {
-    for (const event of events) {
-      if (!hasPin(event.event)) continue;
-      const text = narrate(event, namesOf(film.head()));
-      session.pins.push({ seq: Number(event.seq), kind: event.event, text });
+  function pinsOf(events) {
+    const names = namesOf(film.head());
+    return events
+      .filter((event) => hasPin(event.event))
+      .map((event) => ({
+        seq: Number(event.seq),
+        kind: event.event,
+        text: narrate(event, names),
+      }));
+  }
+
+  /** Another run, or the first snapshot: nothing from before belongs to it. */
+  function begin() {
+    for (const list of Object.values(reading)) list.clear();
+    session.pins = [];
+    session.cursor = null;
+    history = { isLoading: false, events: 0 };
+    remember(HISTORY_FIRST);
+  }
+
+  /** Puts older events in front of the film, piece by piece, the newest first.
+   *  @param {number} most @returns {Promise<boolean>} whether there was something older */
+  async function remember(most) {
+    const mine = history;
+    if (mine.isLoading) return false;
+    mine.isLoading = true;
+    const first = film.first;
+    try {
+      for (let read = 0; read < most && mine.events < HISTORY_MOST; read += HISTORY_PIECE) {
+        if (film.first === 0) break;
+        const trace = await readHistory(world, film.first, HISTORY_PIECE);
+        if (!trace || mine !== history || !film.prepend(trace.keyframe, trace.events)) break;
+        mine.events += trace.events.length;
+        for (const list of Object.values(reading)) list.prepend(trace.events);
+        session.pins = pinsOf(trace.events).concat(session.pins).slice(-PINS_KEPT);
+        session.isDirty = true;
+      }
+    } catch {
+      // The server is gone, and the stream says so; whoever goes back again asks again.
     }
-    if (session.pins.length > PINS_KEPT) session.pins.splice(0, session.pins.length - PINS_KEPT);
+    mine.isLoading = false;
+    return film.first < first;
   }
 
   const seq = () => session.cursor ?? film.last;
@@ -91,7 +142,7 @@ export function createSession({ url, command, onEvents }) {
     session.cursor = isHead ? null : Math.max(film.first, next);
     session.isDirty = true;
     const now = seq();
-    if (now > before && now - before < SCAN_CHUNK) onEvents(film.events(before + 1, now));
+    if (now > before && now - before < JUMP_MOST) onEvents(film.events(before + 1, now));
   }
 
   return Object.assign(session, {
@@ -122,16 +173,16 @@ export function createSession({ url, command, onEvents }) {
       if (session.cursor === null) return command('step');
       return moveTo(film.next(session.cursor, isVisible));
     },
-    back() {
+    async back() {
       session.playing = false;
-      const to = film.previous(seq(), isVisible);
-      if (to !== null) {
-        session.cursor = to;
-        session.isDirty = true;
-      }
+      const before = () => film.previous(seq(), isVisible);
+      const to = before() ?? ((await remember(HISTORY_MORE)) ? before() : film.first);
+      session.cursor = to ?? film.first;
+      session.isDirty = true;
     },
     seek(to) {
       session.playing = false;
+      if (to <= film.first) remember(HISTORY_MORE);
       moveTo(to);
     },
     live() {
@@ -148,34 +199,32 @@ export function createSession({ url, command, onEvents }) {
       if (session.cursor === null) session.playing = false;
     },
 
-    /** The newest event that is worth a sentence. */
+    /** The event that is worth a sentence: where somebody steps, the one that was reached;
+     *  while everything runs, the newest that tells something. */
     saying() {
-      const found = session.list({ onlyFacts: false, filter: '', most: 1 })[0];
-      return found ? { seq: found.seq, text: found.text, why: found.why } : null;
+      const list = session.isMoving() ? reading.telling : reading.all;
+      const { value } = list.upTo(seq()).next();
+      return value ? itemOf(value, [], namesOf(film.head())) : null;
     },
 
     /** Events up to the moment shown, newest first.
-     *  @param {{onlyFacts: boolean, filter: string, most?: number}} wanted */
-    list({ onlyFacts, filter, most = LIST_MOST }) {
+     *  @param {{eventClass: string, filter: string, most?: number}} wanted */
+    list({ eventClass, filter, most = LIST_MOST }) {
       const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
       const names = namesOf(film.head());
       const found = [];
-      const end = seq();
-      for (let to = end; to >= film.first && found.length < most; to -= SCAN_CHUNK) {
-        if (end - to > SCAN_MOST) break;
-        const events = film.events(Math.max(film.first, to - SCAN_CHUNK + 1), to);
-        for (let i = events.length - 1; i >= 0 && found.length < most; i -= 1) {
-          const item = itemOf(events[i], onlyFacts, words, names);
-          if (item) found.push(item);
-        }
+      let left = SCAN_MOST;
+      for (const event of reading[eventClass].upTo(seq())) {
+        if (found.length >= most || left-- === 0 || Number(event.seq) <= film.first) break;
+        const item = itemOf(event, words, names);
+        if (item) found.push(item);
       }
       return found;
     },
   });
 }
 
-function itemOf(event, onlyFacts, words, names) {
-  if (!isVisible(event) || (onlyFacts && !isFact(event))) return null;
+function itemOf(event, words, names) {
   const text = narrate(event, names);
   if (words.length) {
     const all = `${event.event} ${text}`.toLowerCase();

@@ -219,3 +219,28 @@ test("a trace file is read with its keyframe, and an error names its line", asyn
   await assert.rejects(readTrace("{}"), /^Error: line 1: this is no Highwater trace/);
   await assert.rejects(readTrace(""), /^Error: line 1/);
 });
+
+test("film takes what happened before it and shows it as folding from the start does", () => {
+  const film = createFilm({ every: 10 });
+  film.snapshot(toJSON(stateAfter(60)));
+  film.add(events(61, 80));
+  assert.equal(film.prepend(stateAfter(20), events(21, 59)), false, "a hole before the film");
+  assert.equal(film.prepend(stateAfter(20), events(21, 60)), true);
+  assert.equal(film.first, 20);
+  assert.equal(film.prepend(null, events(1, 20)), true);
+  for (const seq of [0, 1, 20, 21, 45, 60, 61, 80]) {
+    assert.deepEqual(film.stateAt(seq), stateAfter(seq), `at ${seq}`);
+  }
+  assert.equal(film.previous(61), 60);
+  assert.equal(film.previous(1), null);
+});
+
+test("film keeps what was put in front while it grows", () => {
+  const film = createFilm({ every: 10, keep: 50 });
+  film.snapshot(toJSON(stateAfter(100)));
+  film.prepend(null, events(1, 100));
+  film.add(events(101, 140));
+  assert.equal(film.first, 0);
+  film.add(events(141, 600));
+  assert.ok(film.first >= 400 && film.first <= 460, `first is ${film.first}`);
+});
