@@ -10,8 +10,8 @@ import (
 )
 
 // What only a controller decides, forwarded to the active one as a KRaft broker does: CreateTopics
-// 2 to 7, DeleteTopics 1 to 6, CreatePartitions 0 to 3, AlterConfigs 0 to 2, IncrementalAlterConfigs
-// 0 to 1, ElectLeaders 0 to 2, DescribeQuorum 0 to 2. The client never hears of the controllers.
+// 2 to 7, DeleteTopics 1 to 6, CreatePartitions 0 to 3, ElectLeaders 0 to 2, DescribeQuorum 0 to 2.
+// The client never hears of the controllers.
 
 const forwardTimeout = 30 * time.Second
 
@@ -69,34 +69,6 @@ func (b *Broker) createPartitions(call *world.Call, r *Request) {
 			t := kmsg.NewCreatePartitionsResponseTopic()
 			t.Topic, t.ErrorCode = body.Topics[i].Topic, kerr.RequestTimedOut.Code
 			response.Topics = append(response.Topics, t)
-		}
-		return response
-	})
-}
-
-func (b *Broker) alterConfigs(call *world.Call, r *Request) {
-	body := r.Body.(*kmsg.AlterConfigsRequest)
-	b.forward(call, r, func() kmsg.Response {
-		response := kmsg.NewPtrAlterConfigsResponse()
-		for i := range body.Resources {
-			t := kmsg.NewAlterConfigsResponseResource()
-			t.ResourceType, t.ResourceName = body.Resources[i].ResourceType, body.Resources[i].ResourceName
-			t.ErrorCode = kerr.RequestTimedOut.Code
-			response.Resources = append(response.Resources, t)
-		}
-		return response
-	})
-}
-
-func (b *Broker) incrementalAlterConfigs(call *world.Call, r *Request) {
-	body := r.Body.(*kmsg.IncrementalAlterConfigsRequest)
-	b.forward(call, r, func() kmsg.Response {
-		response := kmsg.NewPtrIncrementalAlterConfigsResponse()
-		for i := range body.Resources {
-			t := kmsg.NewIncrementalAlterConfigsResponseResource()
-			t.ResourceType, t.ResourceName = body.Resources[i].ResourceType, body.Resources[i].ResourceName
-			t.ErrorCode = kerr.RequestTimedOut.Code
-			response.Resources = append(response.Resources, t)
 		}
 		return response
 	})

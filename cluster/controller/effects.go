@@ -17,13 +17,11 @@ type pendingRound struct {
 	result atomic.Pointer[roundResult]
 }
 
-// electing says whether an election was begun, and not lost, whose result nobody has heard of yet.
-// Whoever asks for a vote meanwhile would be refused it.
+// electing says whether an election was begun whose result nobody has heard of yet. Whoever asks
+// for a vote meanwhile would be refused it. One that is lost counts too: beside the loop nobody
+// can know that before it is told.
 func (q *Quorum) electing() bool {
-	return slices.ContainsFunc(q.pending, func(p *pendingRound) bool {
-		r := p.result.Load()
-		return p.election && (r == nil || r.outcome == roundStored)
-	})
+	return slices.ContainsFunc(q.pending, func(p *pendingRound) bool { return p.election })
 }
 
 // settle takes a round off the list of those to be told.

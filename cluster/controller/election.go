@@ -85,11 +85,18 @@ func (c *Controller) lostElection() {
 
 // beginRound lets Raft work and calls done with the result when its time has passed.
 func (c *Controller) beginRound(r round, done func(*pendingRound, *roundResult)) {
+	if c.env.Dead() {
+		return
+	}
 	p := &pendingRound{actor: r.actor, election: r.election, cause: c.env.Events.Cause}
 	c.quorum.pending = append(c.quorum.pending, p)
+	number := c.quorum.asked
+	c.quorum.asked++
 	run := func() any {
+		c.quorum.awaitRounds(number)
 		result := c.quorum.run(r)
 		p.result.Store(result)
+		c.quorum.ended()
 		return result
 	}
 	cost := c.quorum.cost(r.actor, r.peers, c.cfg.SyncCost)

@@ -168,8 +168,13 @@ func (a *active) electLeaders(call *world.Call, req *kmsg.ElectLeadersRequest) {
 			resp.Topics = append(resp.Topics, topic)
 		}
 	}
+	if req.ElectionType != electPreferred && req.ElectionType != electUnclean {
+		resp.ErrorCode = codeInvalidRequest
+	}
 	a.commit(ch, call, func() any { return resp })
 }
+
+const messageElectionNotNeeded = "Leader election not needed for topic partition."
 
 func everyPartition(image *metadata.Image) []kmsg.ElectLeadersRequestTopic {
 	var topics []kmsg.ElectLeadersRequestTopic
@@ -199,12 +204,12 @@ func (a *active) electOne(ch *changes, topic string, index int32, kind int8) *an
 	switch kind {
 	case electPreferred:
 		if p.Leader == p.Replicas[0] {
-			return refuse(codeElectionNotNeeded, "")
+			return refuse(codeElectionNotNeeded, messageElectionNotNeeded)
 		}
 		in.Elect, in.Unclean = metadata.ElectPreferred, false
 	case electUnclean:
 		if p.Leader != event.NoNode {
-			return refuse(codeElectionNotNeeded, "")
+			return refuse(codeElectionNotNeeded, messageElectionNotNeeded)
 		}
 		in.Elect = metadata.ElectUnclean
 	default:

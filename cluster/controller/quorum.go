@@ -43,6 +43,8 @@ type Quorum struct {
 	pending     []*pendingRound // oldest first
 	// announced is the high watermark up to which the world was told what was committed.
 	announced event.Offset
+	// asked counts the rounds that were begun.
+	asked int64
 
 	// rounds lets one round run at a time, also in live mode, where they run beside the loop.
 	rounds sync.Mutex
@@ -52,6 +54,8 @@ type Quorum struct {
 	changed *sync.Cond
 	members map[event.NodeID]*member
 	open    *openRound // nil between rounds
+	// ran counts the rounds that are over; they run in the order in which they were begun.
+	ran int64
 }
 
 // member is one controller's incarnation as Raft knows it.
@@ -233,9 +237,14 @@ func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) {
 
 // NodeDown takes a controller out of the quorum. Whoever ends an incarnation calls it before the
 // node's disk is opened again; it tells what the node stored in rounds that are not told yet. It
-// waits for a round under way, so a disk that hangs must be killed first: Raft never sees a read
-// fail, and what it writes then goes nowhere. Calling it again, or for other nodes, does nothing.
+// waits for all rounds that were begun, so a disk that hangs must be killed first: Raft never sees
+// a read fail, and what it writes then goes nowhere. Calling it again, or for other nodes, does
+// nothing.
 func (q *Quorum) NodeDown(id event.NodeID) error {
+	if !slices.Contains(q.ids, id) {
+		return nil
+	}
+	q.awaitRounds(q.asked)
 	q.rounds.Lock()
 	defer q.rounds.Unlock()
 	q.mu.Lock()

@@ -87,7 +87,8 @@ func TestDeletedTopicIsGoneByNameAndID(t *testing.T) {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version = 6
 	name := "orders"
-	req.Topics = []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {TopicID: id}, {Topic: &name},
+	none := "none"
+	req.Topics = []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {TopicID: id}, {Topic: &none},
 		{TopicID: event.UUID{3: 3}}}
 	r := c.ask(req).(*kmsg.DeleteTopicsResponse)
 	var codes []int16
@@ -99,6 +100,33 @@ func TestDeletedTopicIsGoneByNameAndID(t *testing.T) {
 	}
 	if n := c.leader().active.committed.TopicCount(); n != 0 {
 		t.Errorf("%d topics are left", n)
+	}
+}
+
+func TestTopicsNamedTwiceAreRefusedAndAnsweredOnce(t *testing.T) {
+	c := ready(t)
+	name := "orders"
+	id := c.leader().active.committed.TopicByName(name).ID
+	remove := kmsg.NewPtrDeleteTopicsRequest()
+	remove.Version = 6
+	remove.Topics = []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {TopicID: id}}
+	removed := c.ask(remove).(*kmsg.DeleteTopicsResponse).Topics
+	if len(removed) != 1 || removed[0].ErrorCode != codeInvalidRequest ||
+		*removed[0].Topic != name || !event.UUID(removed[0].TopicID).IsZero() {
+		t.Errorf("delete: %+v", removed)
+	}
+	create := kmsg.NewPtrCreateTopicsRequest()
+	create.Version = 7
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "twice", 1, 1
+	create.Topics = []kmsg.CreateTopicsRequestTopic{topic, topic}
+	created := c.ask(create).(*kmsg.CreateTopicsResponse).Topics
+	if len(created) != 1 || created[0].ErrorCode != codeInvalidRequest || created[0].Configs == nil {
+		t.Errorf("create: %+v", created)
+	}
+	if c.leader().active.committed.TopicByName("twice") != nil ||
+		c.leader().active.committed.TopicByName(name) == nil {
+		t.Error("a topic that was refused came or went")
 	}
 }
 

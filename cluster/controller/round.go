@@ -72,6 +72,24 @@ type nodeEffect struct {
 	told          bool
 }
 
+// awaitRounds waits until that many rounds are over. In live mode each runs beside the loop, and
+// their order would otherwise be chance.
+func (q *Quorum) awaitRounds(number int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.ran < number {
+		q.changed.Wait()
+	}
+}
+
+// ended lets the next round begin.
+func (q *Quorum) ended() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ran++
+	q.changed.Broadcast()
+}
+
 // run performs a round. It runs as work of the actor, in virtual mode on the loop while the world
 // stands still, in live mode beside it.
 func (q *Quorum) run(r round) *roundResult {

@@ -22,7 +22,7 @@ func (a *active) deleteTopics(call *world.Call, req *kmsg.DeleteTopicsRequest) {
 		t.Topic = &name
 		wanted = append(wanted, t)
 	}
-	for _, w := range wanted {
+	for _, w := range wantedOnce(ch.image, wanted, resp) {
 		answer := kmsg.NewDeleteTopicsResponseTopic()
 		answer.Topic, answer.TopicID = w.Topic, w.TopicID
 		t, e := findTopic(ch.image, w)
@@ -35,6 +35,41 @@ func (a *active) deleteTopics(call *world.Call, req *kmsg.DeleteTopicsRequest) {
 		resp.Topics = append(resp.Topics, answer)
 	}
 	a.commit(ch, call, func() any { return resp })
+}
+
+// wantedOnce drops topics that the request has more than once, by the same or by different means,
+// and answers each of them once: with its name where it was named, else with its id.
+func wantedOnce(image *metadata.Image, wanted []kmsg.DeleteTopicsRequestTopic,
+	resp *kmsg.DeleteTopicsResponse) []kmsg.DeleteTopicsRequestTopic {
+	key := func(w *kmsg.DeleteTopicsRequestTopic) string {
+		if t, _ := findTopic(image, *w); t != nil {
+			return t.Name
+		}
+		if w.Topic != nil {
+			return *w.Topic
+		}
+		return event.UUID(w.TopicID).String()
+	}
+	counts := map[string]int{}
+	for i := range wanted {
+		counts[key(&wanted[i])]++
+	}
+	var once []kmsg.DeleteTopicsRequestTopic
+	for i := range wanted {
+		w := &wanted[i]
+		name := key(w)
+		if counts[name] == 1 {
+			once = append(once, *w)
+			continue
+		}
+		if e := refuseTwice(counts, name); e != nil {
+			answer := kmsg.NewDeleteTopicsResponseTopic()
+			answer.Topic, answer.TopicID = w.Topic, w.TopicID
+			answer.ErrorCode, answer.ErrorMessage = e.code, e.text()
+			resp.Topics = append(resp.Topics, answer)
+		}
+	}
+	return once
 }
 
 func findTopic(image *metadata.Image, w kmsg.DeleteTopicsRequestTopic) (
@@ -68,9 +103,12 @@ func (a *active) createPartitions(call *world.Call, req *kmsg.CreatePartitionsRe
 	}
 	for i := range req.Topics {
 		t := &req.Topics[i]
+		if names[t.Topic] == answeredTwice {
+			continue
+		}
 		answer := kmsg.NewCreatePartitionsResponseTopic()
 		answer.Topic = t.Topic
-		e := refuseIf(names[t.Topic] > 1, codeInvalidRequest, "Duplicate topic name.")
+		e := refuseTwice(names, t.Topic)
 		if e == nil {
 			e = a.addPartitions(ch, t)
 		}
@@ -89,7 +127,7 @@ func (a *active) createPartitions(call *world.Call, req *kmsg.CreatePartitionsRe
 func (a *active) addPartitions(ch *changes, req *kmsg.CreatePartitionsRequestTopic) *answerError {
 	t := ch.image.TopicByName(req.Topic)
 	if t == nil {
-		return refuse(codeUnknownTopicOrPartition, messageUnknownTopic)
+		return refuse(codeUnknownTopicOrPartition, "")
 	}
 	present, wanted := len(t.Partitions), int(req.Count)
 	switch {

@@ -17,7 +17,8 @@ import (
 const partitionsOfRequestMax = 10_000
 
 // createTopics makes topics; each is decided on its own, seeing those before it in the image, but
-// colliding names within one request are both created, as in Kafka.
+// colliding names within one request are both created, as in Kafka. A name given twice is refused
+// and answered once.
 func (a *active) createTopics(call *world.Call, req *kmsg.CreateTopicsRequest) {
 	resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
 	ch := a.decide()
@@ -28,15 +29,19 @@ func (a *active) createTopics(call *world.Call, req *kmsg.CreateTopicsRequest) {
 	before := ch.image
 	for i := range req.Topics {
 		t := &req.Topics[i]
+		if names[t.Topic] == answeredTwice {
+			continue
+		}
 		answer := kmsg.NewCreateTopicsResponseTopic()
 		answer.Topic = t.Topic
-		e := refuseIf(names[t.Topic] > 1, codeInvalidRequest, "Duplicate topic name.")
+		e := refuseTwice(names, t.Topic)
 		if e == nil {
 			e = a.createTopic(ch, before, t, &answer)
 		}
 		if e != nil {
 			answer.ErrorCode, answer.ErrorMessage = e.code, e.text()
 			answer.NumPartitions, answer.ReplicationFactor = -1, -1
+			answer.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 		}
 		resp.Topics = append(resp.Topics, answer)
 	}
@@ -47,12 +52,17 @@ func (a *active) createTopics(call *world.Call, req *kmsg.CreateTopicsRequest) {
 	a.commit(ch, call, func() any { return resp })
 }
 
-// refuseIf refuses when the condition holds.
-func refuseIf(condition bool, code int16, message string) *answerError {
-	if !condition {
+// answeredTwice marks a name that a request has more than once and that is answered already.
+const answeredTwice = -1
+
+// refuseTwice refuses a name that the request has more than once, and marks it, because Kafka
+// answers it only once.
+func refuseTwice(names map[string]int, name string) *answerError {
+	if names[name] <= 1 {
 		return nil
 	}
-	return refuse(code, message)
+	names[name] = answeredTwice
+	return refuse(codeInvalidRequest, "Duplicate topic name.")
 }
 
 // createTopic decides one topic. Nothing is added to ch unless all of it is right.
@@ -120,6 +130,12 @@ func checkNewName(image *metadata.Image, name string) *answerError {
 	return nil
 }
 
+const (
+	configRemoteStorage    = "remote.storage.enable"
+	messageNoRemoteStorage = "Tiered Storage functionality is disabled in the broker. Topic cannot " +
+		"be configured with remote log storage."
+)
+
 // newTopicConfigs checks the configuration of a new topic, sorted by name.
 func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 	[]metadata.ConfigEntry, *answerError,
@@ -137,6 +153,11 @@ func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 	})
 	if err := metadata.ValidateTopicConfigs(entries); err != nil {
 		return nil, refuse(codeInvalidConfig, err.Error())
+	}
+	for _, e := range entries {
+		if e.Name == configRemoteStorage && strings.EqualFold(strings.TrimSpace(e.Value), "true") {
+			return nil, refuse(codeInvalidConfig, messageNoRemoteStorage)
+		}
 	}
 	return entries, nil
 }
