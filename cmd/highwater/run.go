@@ -15,6 +15,7 @@ import (
 
 	"highwater/cluster/event"
 	"highwater/scenarios"
+	"highwater/viz/audit"
 	"highwater/viz/trace"
 )
 
@@ -134,20 +135,48 @@ func scenarioText(input string) (file string, text []byte, err error) {
 	return input, text, err
 }
 
+// runOne plays a scenario with the referee beside it: a broken promise fails the scenario, whatever
+// its own checks say.
 func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.Report, error) {
-	options := scenarios.Options{Seed: f.seed, DataDir: f.data}
+	referee := audit.New()
+	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Events: &judgedSink{referee, nil}}
 	if f.trace == "" {
-		return scenarios.Play(ctx, s, options)
+		report, err := scenarios.Play(ctx, s, options)
+		return judge(report, referee), err
 	}
 	var report scenarios.Report
 	err := writeFile(f.trace, func(w io.Writer) error {
 		sink := &traceSink{w: w}
-		options.Events = sink
+		options.Events = &judgedSink{referee, sink}
 		var err error
 		report, err = scenarios.Play(ctx, s, options)
 		return errors.Join(err, sink.close())
 	})
-	return report, err
+	return judge(report, referee), err
+}
+
+func judge(report scenarios.Report, referee *audit.Auditor) scenarios.Report {
+	for _, v := range referee.Violations() {
+		report.OK = false
+		report.Failure = strings.TrimSpace(report.Failure + " broken promise: " + v.String())
+	}
+	return report
+}
+
+// judgedSink lets the referee see a world's events before they go on.
+type judgedSink struct {
+	referee *audit.Auditor
+	next    *traceSink // nil when no trace is written
+}
+
+// Publish, of world.Sink.
+func (j *judgedSink) Publish(full *event.Chunk) *event.Chunk {
+	j.referee.Chunk(full)
+	if j.next != nil {
+		return j.next.Publish(full)
+	}
+	full.Reset()
+	return full
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

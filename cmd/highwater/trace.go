@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"highwater/cluster/event"
+	"highwater/viz/audit"
 	"highwater/viz/trace"
 )
 
@@ -79,6 +80,7 @@ type traceCheck struct {
 	unknown  int
 	mistakes int
 	out      io.Writer
+	referee  *audit.Auditor
 }
 
 func checkTraces(names []string, stdout, stderr io.Writer) int {
@@ -90,8 +92,11 @@ func checkTraces(names []string, stdout, stderr io.Writer) int {
 			code = exitBadInput
 			continue
 		}
-		c := &traceCheck{name: name, out: stdout}
+		c := &traceCheck{name: name, out: stdout, referee: audit.New()}
 		err = c.all(t)
+		for _, v := range c.referee.Violations() {
+			c.mistake(v.Seq, "breaks %s: %s", v.Promise, v.Text)
+		}
 		_ = t.file.Close() // it was only read
 		if err != nil {
 			fmt.Fprintf(stdout, "%s: %v\n", name, err)
@@ -101,7 +106,7 @@ func checkTraces(names []string, stdout, stderr io.Writer) int {
 			code = max(code, exitMistakes)
 			continue
 		}
-		fmt.Fprintf(stdout, "%s: whole: %d events, %v of virtual time, %d of unknown kinds\n", name,
+		fmt.Fprintf(stdout, "%s: whole, and every promise holds: %d events, %v of virtual time, %d of unknown kinds\n", name,
 			c.events, time.Duration(c.at), c.unknown)
 	}
 	return code
@@ -130,7 +135,9 @@ func (c *traceCheck) one(chunk *event.Chunk, line trace.Line) {
 		c.unknown++
 		return
 	}
-	if r := &chunk.Records[len(chunk.Records)-1]; r.Cause >= r.Seq {
+	r := &chunk.Records[len(chunk.Records)-1]
+	c.referee.Event(chunk, r)
+	if r.Cause >= r.Seq {
 		c.mistake(line.Seq, "names a cause that came later, event %d", r.Cause)
 	}
 }
