@@ -19,6 +19,7 @@ type Env struct {
 	dice    *rand.Rand
 	dead    bool
 	turnEnd []func()
+	works   *worker
 	// atTurnEnd is runTurnEnd as a value made once: one a turn would be garbage.
 	atTurnEnd func()
 }

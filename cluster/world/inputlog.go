@@ -115,7 +115,9 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 		if r.err != nil {
 			return r.err
 		}
-		w.runTo(position, at)
+		if err := w.runTo(position, at); err != nil {
+			return err
+		}
 		if err := w.reenter(&in, with); err != nil {
 			return err
 		}
@@ -125,11 +127,16 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 	return nil
 }
 
-// runTo dispatches until as many things have happened as when the entry came in.
-func (w *World) runTo(position, at int64) {
+// runTo dispatches until as many things have happened as when the entry came in. Entries of one turn
+// share its time; a later one begins a turn, and the turn before it has ended.
+func (w *World) runTo(position, at int64) error {
+	if w.dispatched < position || w.now < at {
+		w.settle()
+		w.endTurn()
+	}
 	for w.dispatched < position {
 		due, some := w.queue.next()
-		if !some {
+		if !some || due > at {
 			break
 		}
 		w.now = max(w.now, due)
@@ -139,7 +146,12 @@ func (w *World) runTo(position, at int64) {
 			w.endTurn()
 		}
 	}
-	w.now = max(w.now, at)
+	if w.dispatched != position || w.now > at {
+		return fmt.Errorf("world: the re-run goes another way: %d things happened until %d ns, "+
+			"in the session %d until %d ns", w.dispatched, w.now, position, at)
+	}
+	w.now = at
+	return nil
 }
 
 func (w *World) reenter(in *Inbound, with Rerun) (err error) {
@@ -149,9 +161,11 @@ func (w *World) reenter(in *Inbound, with Rerun) (err error) {
 			return fmt.Errorf("world: input at %d ns: %w", w.now, err)
 		}
 	case inboundWork:
-		if t := w.works[in.id]; t != nil {
-			in.result = t.result
+		t := w.works[in.id]
+		if t == nil {
+			return fmt.Errorf("world: the re-run goes another way: nobody asked for work %d", in.id)
 		}
+		in.result = t.result
 	case inboundCommand:
 		text := in.text
 		in.run = func() { with.Command(text) }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"sync"
 	"time"
 
 	"highwater/cluster/event"
@@ -36,10 +37,67 @@ func (e *Env) Work(name string, cost time.Duration, f func() any, done func(any)
 		return
 	}
 	w.works[t.id] = t
-	go func() {
-		result := f()
-		w.mail.post(Inbound{kind: inboundWork, id: t.id, result: result})
-	}()
+	e.works.add(func() {
+		w.mail.post(Inbound{kind: inboundWork, id: t.id, result: f()})
+	})
+}
+
+// AwaitWork waits until everything that a node asked for has been done, though nobody was told
+// yet. Whoever ends an incarnation calls it first, so that what is on its disk does not depend on
+// how fast this machine is.
+func (w *World) AwaitWork(id event.NodeID) {
+	if n := w.nodes[id]; n != nil && n.env != nil {
+		n.env.works.await()
+	}
+}
+
+// worker does the work of one incarnation beside the loop, in the order in which it was asked for.
+type worker struct {
+	mu      sync.Mutex
+	waiting []func()
+	running bool
+	idle    sync.Cond // of mu; told when running ends
+}
+
+func newWorker() *worker {
+	k := &worker{}
+	k.idle.L = &k.mu
+	return k
+}
+
+func (k *worker) add(work func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting = append(k.waiting, work)
+	if !k.running {
+		k.running = true
+		go k.run()
+	}
+}
+
+func (k *worker) run() {
+	for {
+		k.mu.Lock()
+		if len(k.waiting) == 0 {
+			k.running = false
+			k.idle.Broadcast()
+			k.mu.Unlock()
+			return
+		}
+		work := k.waiting[0]
+		k.waiting[0] = nil
+		k.waiting = k.waiting[1:]
+		k.mu.Unlock()
+		work()
+	}
+}
+
+func (k *worker) await() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.running {
+		k.idle.Wait()
+	}
 }
 
 // complete hands a ticket's result to its node.

@@ -178,7 +178,8 @@ func (w *World) StartNode(id event.NodeID) error {
 	em := event.NewEmitter(w.log, &w.now, id)
 	em.Cause = w.emitter.Cause
 	env := &Env{Events: em, world: w, node: n,
-		dice: rand.New(rand.NewPCG(w.config.Seed^uint64(id)<<32, uint64(n.incarnation)))}
+		dice:  rand.New(rand.NewPCG(w.config.Seed^uint64(id)<<32, uint64(n.incarnation))),
+		works: newWorker()}
 	event.NodeStarted{Role: n.spec.Role, Incarnation: n.incarnation, Host: n.spec.Host,
 		Port: n.spec.Port}.Emit(em, event.RuleNone)
 	n.env = env
