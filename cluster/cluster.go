@@ -51,6 +51,8 @@ type Config struct {
 	// PanicThrough lets a broken invariant end the process, as tests want.
 	PanicThrough     bool
 	InputLogBytesMax int
+	// rerun makes Kafka the addresses that a session had, where nobody listens now.
+	rerun bool
 }
 
 // seededOrigin is the wall clock of worlds that are to be the same every time.
@@ -69,6 +71,9 @@ type Cluster struct {
 	inputs    *world.InputLog
 	finished  chan struct{}
 	cancel    context.CancelFunc
+	shutDown  bool
+	// unlocked are the directories that a death let go and that are not taken again yet.
+	unlocked map[event.NodeID]bool
 }
 
 // New prepares the nodes and opens their disks; nothing runs before Start.
@@ -76,7 +81,7 @@ func New(config Config) (*Cluster, error) {
 	config.fill()
 	c := &Cluster{config: config, settings: broker.DefaultSettings(),
 		static: map[string]string{}, disks: map[event.NodeID]*disk.Disk{},
-		addresses: map[event.NodeID]string{}}
+		addresses: map[event.NodeID]string{}, unlocked: map[event.NodeID]bool{}}
 	if err := c.applySettings(); err != nil {
 		return nil, err
 	}
@@ -90,7 +95,7 @@ func New(config Config) (*Cluster, error) {
 		Events: config.Events, Live: config.Live, Latency: config.Latency,
 		PanicThrough: config.PanicThrough, TurnEnded: c.turnEnded, NodeFailed: c.nodeFailed,
 		Recorder: c.inputs})
-	if len(config.Kafka) > 0 {
+	if len(config.Kafka) > 0 && !config.rerun {
 		c.edge = wire.New(wire.Config{World: c.world, Served: broker.Served(), Log: config.Log})
 	}
 	c.quorum = controller.NewQuorum(c.world, c.voters())
@@ -275,9 +280,12 @@ func (c *Cluster) Start() error {
 		Controllers: c.config.Controllers, Version: Version}.Emit(c.world.Events(), event.RuleNone)
 	for i, id := range c.config.Brokers {
 		if i < len(c.config.Kafka) {
-			address, err := c.edge.Listen(id, c.config.Kafka[i])
-			if err != nil {
-				return err
+			address := c.config.Kafka[i]
+			if c.edge != nil {
+				var err error
+				if address, err = c.edge.Listen(id, address); err != nil {
+					return err
+				}
 			}
 			c.addresses[id] = address
 			host, port := c.advertised(id)
@@ -348,7 +356,7 @@ func (c *Cluster) Close() error {
 	var errs []error
 	stop := func() { errs = append(errs, c.shut()) }
 	if c.cancel != nil {
-		if err := c.world.Do("", stop); err != nil {
+		if err := c.world.Do(closing, stop); err != nil {
 			errs = append(errs, err)
 		}
 		c.cancel()
@@ -363,6 +371,10 @@ func (c *Cluster) Close() error {
 }
 
 func (c *Cluster) shut() error {
+	if c.shutDown {
+		return nil
+	}
+	c.shutDown = true
 	var errs []error
 	for _, id := range c.config.Brokers {
 		if c.edge != nil {

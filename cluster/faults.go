@@ -36,15 +36,54 @@ func (c *Cluster) up(id event.NodeID) error {
 
 // end takes an incarnation away: its Raft first, which panics when its store goes before it.
 func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
+	c.finishWork(id)
 	err := c.quorum.NodeDown(id)
 	c.world.StopNode(id, s)
 	if c.edge != nil {
 		c.edge.CloseNode(id, s.How)
 	}
-	c.disks[id].Kill()
+	c.killDisk(id)
 	if err != nil {
 		return fmt.Errorf("%s: stop its Raft: %w", c.named(id), err)
 	}
+	return nil
+}
+
+// finishWork lets a node's work beside the loop end before the node does, so that its files do not
+// depend on chance. A hung disk lets go only of the dead, so it dies first.
+func (c *Cluster) finishWork(id event.NodeID) {
+	if c.disks[id].Fault().Kind == disk.Hung {
+		c.disks[id].Kill()
+	}
+	c.world.AwaitWork(id)
+}
+
+// killDisk makes a disk forget its dead node. The directory stays this process's: the node may be
+// started again, and until then no other process may have it.
+func (c *Cluster) killDisk(id event.NodeID) {
+	c.disks[id].Kill()
+	c.relock(id)
+}
+
+func (c *Cluster) relock(id event.NodeID) {
+	c.unlocked[id] = true
+	if c.disks[id].Fault().Kind == disk.Hung {
+		return // it would not answer; Restart asks again
+	}
+	if err := c.lock(id); err != nil {
+		c.config.Log.Error("the directory of a dead node is not locked", "node", id, "error", err)
+	}
+}
+
+// lock takes a directory that was let go.
+func (c *Cluster) lock(id event.NodeID) error {
+	if !c.unlocked[id] {
+		return nil
+	}
+	if err := c.disks[id].Lock(); err != nil {
+		return fmt.Errorf("%s: its directory: %w", c.named(id), err)
+	}
+	delete(c.unlocked, id)
 	return nil
 }
 
@@ -60,7 +99,7 @@ func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
 	if c.edge != nil {
 		c.edge.CloseNode(id, reason)
 	}
-	c.disks[id].Kill()
+	c.killDisk(id)
 }
 
 // Kill ends a node at once, as SIGKILL does: its memory is gone, its files stay as the kernel has
@@ -77,6 +116,7 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 	if err := c.up(id); err != nil {
 		return err
 	}
+	c.finishWork(id)
 	dirty := c.disks[id].Dirty()
 	if err := c.quorum.NodeDown(id); err != nil {
 		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)
@@ -88,6 +128,7 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 	if err := c.disks[id].PowerCut(c.world.Dice()); err != nil {
 		return fmt.Errorf("%s: power cut: %w", c.named(id), err)
 	}
+	c.relock(id)
 	return nil
 }
 
@@ -116,6 +157,9 @@ func (c *Cluster) Restart(id event.NodeID) error {
 	}
 	if c.world.Alive(id) {
 		return fmt.Errorf("%s is running; kill or stop it first", c.named(id))
+	}
+	if err := c.lock(id); err != nil {
+		return err
 	}
 	if address, listens := c.addresses[id]; listens && c.edge != nil {
 		if _, err := c.edge.Listen(id, address); err != nil {

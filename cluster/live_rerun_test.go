@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"highwater/cluster/event"
+)
+
+// inputs run by both a session and its re-run.
+func runText(t *testing.T, c *Cluster, text string) {
+	var verb string
+	var id event.NodeID
+	if _, err := fmt.Sscanf(text, "%s %d", &verb, &id); err != nil {
+		t.Fatalf("command %q: %v", text, err)
+	}
+	var err error
+	switch verb {
+	case "kill":
+		err = c.Kill(id)
+	case "power-cut":
+		err = c.PowerCut(id)
+	case "restart":
+		err = c.Restart(id)
+	default:
+		t.Fatalf("command %q", text)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+}
+
+func (l *liveCluster) command(text string) {
+	l.t.Helper()
+	l.do(text, func() { runText(l.t, l.c, text) })
+}
+
+// leaderOf waits for a partition to have a leader that runs.
+func (l *liveCluster) leaderOf(topic string, p int32) (leader event.NodeID) {
+	l.t.Helper()
+	l.await("a leader", 30*time.Second, func() bool {
+		leader, _ = l.c.Leader(topic, p)
+		return leader != event.NoNode && l.c.Alive(leader)
+	})
+	return leader
+}
+
+// bulk fills a partition with so many bytes, so that segments roll.
+func (l *liveCluster) bulk(ctx context.Context, topic string, size int) {
+	l.t.Helper()
+	client := l.client(kgo.ProducerBatchCompression(kgo.NoCompression()))
+	defer client.Close()
+	value := bytes.Repeat([]byte("0123456789abcdef"), 256)
+	for i := 0; i < size; i += len(value) {
+		client.Produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				l.t.Errorf("bulk: %v", err)
+			}
+		})
+	}
+	if err := client.Flush(ctx); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// session is a live session with outside clients, a death by each hand, and a clean end.
+func session(t *testing.T, config Config) *liveCluster {
+	config.InputLogBytesMax = 64 << 20
+	l := startLive(t, config)
+	ctx := within(t, 120*time.Second)
+	l.topic(ctx, "orders", 2)
+	l.level("orders")
+	consumer := l.client(kgo.ConsumeTopics("orders"))
+	defer consumer.Close()
+	l.topic(ctx, "bulk", 1)
+	l.bulk(ctx, "bulk", 3<<20)
+	load := l.load("orders", 2, time.Millisecond)
+	for i, how := range []string{"kill", "power-cut", "kill"} {
+		load.progress(100)
+		id := l.leaderOf("orders", int32(i%2))
+		if i == 2 {
+			l.do("", func() { id, _ = l.c.Controller() })
+		}
+		l.command(fmt.Sprintf("%s %d", how, id))
+		wait(time.Second)
+		l.command(fmt.Sprintf("restart %d", id))
+		if len(consumer.PollFetches(ctx).Records()) == 0 {
+			t.Error("the consumer got nothing")
+		}
+	}
+	load.progress(100)
+	load.check(ctx, 2)
+	return l
+}
+
+func TestLiveSessionRunsAgainFromItsInputLog(t *testing.T) {
+	for _, name := range []string{"memory", "directories"} {
+		t.Run(name, func(t *testing.T) {
+			config, again := Config{Seed: 31}, ""
+			if name == "directories" {
+				config.DataDir, again = t.TempDir(), t.TempDir()
+			}
+			config.Settings = map[string]string{"log.segment.bytes": "1048576"}
+			l := session(t, config)
+			l.close()
+			inputs, complete := l.c.Inputs().Bytes()
+			if !complete {
+				t.Fatal("the input log is not complete")
+			}
+			rerun(t, l, inputs, again)
+		})
+	}
+}
+
+// rerun runs a session again and compares events and files.
+func rerun(t *testing.T, l *liveCluster, inputs []byte, dataDir string) {
+	t.Helper()
+	config := l.c.RerunConfig()
+	events := newRecorder()
+	events.keep = true
+	config.DataDir, config.Events = dataDir, events
+	c, err := Rerun(config, inputs, func(c *Cluster, text string) { runText(t, c, text) })
+	if c != nil {
+		defer func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	for i, line := range l.events.lines {
+		if i >= len(events.lines) || events.lines[i] != line {
+			other := "nothing"
+			if i < len(events.lines) {
+				other = events.lines[i]
+			}
+			t.Errorf("event %d of %d is\n%s\nin the session, and in the re-run\n%s", i+1,
+				len(l.events.lines), line, other)
+			for _, before := range l.events.lines[max(0, i-8):i] {
+				t.Log(before)
+			}
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d events, %d bytes of input", len(events.lines), len(inputs))
+	if len(events.lines) != len(l.events.lines) {
+		t.Errorf("%d events in the session, %d in the re-run", len(l.events.lines),
+			len(events.lines))
+	}
+	if dataDir != "" {
+		was, is := directoryFiles(t, l.c.DataDir()), directoryFiles(t, dataDir)
+		compareFiles(t, was, is)
+	}
+}
+
+func compareFiles(t *testing.T, was, is map[string]string) {
+	t.Helper()
+	for name, sum := range was {
+		if path.Base(name) != ".lock" && is[name] != sum {
+			t.Errorf("%s has %q in the session, %q in the re-run", name, sum, is[name])
+		}
+	}
+	for name := range is {
+		if _, there := was[name]; !there && !strings.HasSuffix(name, ".lock") {
+			t.Errorf("%s is only in the re-run", name)
+		}
+	}
+}
