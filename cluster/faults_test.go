@@ -371,3 +371,34 @@ func TestControllersDieAndReturn(t *testing.T) {
 		})
 	}
 }
+
+// KIP-101's first scenario: a follower learns of a high watermark one fetch late. Were it to cut its
+// log to the one it knows when the leader changes, a record that all had would be gone once the
+// new leader dies too.
+func TestFollowerKeepsCommittedRecordsAcrossTwoElections(t *testing.T) {
+	c, _ := start(t, Config{Seed: 8, Latency: time.Millisecond})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "1", 1, 2, 3)
+	for _, key := range []string{"order-2", "order-3"} {
+		if p, err := d.send(1, "orders", -1, key, "{}"); err != nil || p.ErrorCode != 0 {
+			t.Fatalf("%s: %+v, %v", key, p, err)
+		}
+	}
+	if hw, _ := c.HighWatermarkOn(3, "orders", 0); hw == 2 {
+		t.Fatal("the follower knows of the high watermark already: the test tests nothing")
+	}
+	must(t, c.Kill(1))
+	must(t, c.Cut(2, 3, true))
+	d.until("broker 3 follows broker 2", 15*time.Second, func() bool {
+		return c.Broker(3).Partition("orders", 0).Leader() == 2
+	})
+	must(t, c.Kill(2))
+	d.until("broker 3 leads", 15*time.Second, func() bool {
+		leader, _ := c.Leader("orders", 0)
+		return leader == 3 && c.Broker(3).Partition("orders", 0).Leads()
+	})
+	if end, _ := c.LogEndOffset(3, "orders", 0); end != 2 {
+		t.Errorf("order-3 was acknowledged and committed; broker 3 leads with a log that ends at %d", end)
+	}
+}
