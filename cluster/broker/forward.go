@@ -25,8 +25,54 @@ func (b *Broker) forward(call *world.Call, r *Request, unanswered func() kmsg.Re
 			response = unanswered()
 		}
 		response.SetVersion(r.Version)
-		b.answer(call, response, answered{})
+		b.answer(call, response, forwardedFacts(response))
 	})
+}
+
+// forwardedFacts names the first thing that was refused, or else the first that was asked for.
+func forwardedFacts(response kmsg.Response) (told answered) {
+	note := func(code int16, topic string, partition int32) {
+		if told.code == 0 && (code != 0 || told.topic == "") {
+			told = answered{code: code, topic: topic, partition: partition}
+		}
+	}
+	switch body := response.(type) {
+	case *kmsg.CreateTopicsResponse:
+		for i := range body.Topics {
+			note(body.Topics[i].ErrorCode, body.Topics[i].Topic, 0)
+		}
+	case *kmsg.DeleteTopicsResponse:
+		for i := range body.Topics {
+			name := ""
+			if body.Topics[i].Topic != nil {
+				name = *body.Topics[i].Topic
+			}
+			note(body.Topics[i].ErrorCode, name, 0)
+		}
+	case *kmsg.CreatePartitionsResponse:
+		for i := range body.Topics {
+			note(body.Topics[i].ErrorCode, body.Topics[i].Topic, 0)
+		}
+	case *kmsg.AlterConfigsResponse:
+		for i := range body.Resources {
+			note(body.Resources[i].ErrorCode, "", 0)
+		}
+	case *kmsg.IncrementalAlterConfigsResponse:
+		for i := range body.Resources {
+			note(body.Resources[i].ErrorCode, "", 0)
+		}
+	case *kmsg.ElectLeadersResponse:
+		note(body.ErrorCode, "", 0)
+		for i := range body.Topics {
+			t := &body.Topics[i]
+			for j := range t.Partitions {
+				note(t.Partitions[j].ErrorCode, t.Topic, t.Partitions[j].Partition)
+			}
+		}
+	case *kmsg.DescribeQuorumResponse:
+		note(body.ErrorCode, "", 0)
+	}
+	return told
 }
 
 func (b *Broker) createTopics(call *world.Call, r *Request) {
@@ -74,10 +120,22 @@ func (b *Broker) createPartitions(call *world.Call, r *Request) {
 	})
 }
 
+// electLeaders tells each partition of a timeout too: version 0 has no other place for an error.
 func (b *Broker) electLeaders(call *world.Call, r *Request) {
+	body := r.Body.(*kmsg.ElectLeadersRequest)
 	b.forward(call, r, func() kmsg.Response {
 		response := kmsg.NewPtrElectLeadersResponse()
 		response.ErrorCode = kerr.RequestTimedOut.Code
+		for i := range body.Topics {
+			t := kmsg.NewElectLeadersResponseTopic()
+			t.Topic = body.Topics[i].Topic
+			for _, index := range body.Topics[i].Partitions {
+				p := kmsg.NewElectLeadersResponseTopicPartition()
+				p.Partition, p.ErrorCode = index, kerr.RequestTimedOut.Code
+				t.Partitions = append(t.Partitions, p)
+			}
+			response.Topics = append(response.Topics, t)
+		}
 		return response
 	})
 }
