@@ -24,6 +24,7 @@ type serveFlags struct {
 	token       string
 	allowHosts  string
 	verbose     bool
+	noEvents    bool
 }
 
 // settings collects --set key=value.
@@ -57,6 +58,8 @@ func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
 	set.StringVar(&f.token, "token", "", "`token` that changes need; needed for any address but loopback")
 	set.StringVar(&f.allowHosts, "allow-host", "", "further host `names` of the page, comma-separated")
 	set.BoolVar(&f.verbose, "verbose", false, "log more")
+	set.BoolVar(&f.noEvents, "no-events", false,
+		"record no events, and so show nothing on the page: to measure what they cost")
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}

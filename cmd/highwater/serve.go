@@ -140,9 +140,13 @@ func (m *mainWorld) startCluster() error {
 	m.hub = hub.New(hub.Config{Run: rand.Text(), Header: trace.Header{
 		Seed: int64(m.flags.seed), Origin: origin.UnixMilli(), Software: cluster.Version},
 		EventsMax: recordedEventsMax, Truncated: m.recordingTruncated})
-	c, err := cluster.New(cluster.Config{Seed: m.flags.seed, Origin: origin, Live: true,
+	config := cluster.Config{Seed: m.flags.seed, Origin: origin, Live: true,
 		DataDir: m.data, Kafka: m.flags.kafkaAddresses(), Events: m.hub, Log: m.log,
-		Settings: m.flags.settings, InputLogBytesMax: inputLogBytesMax})
+		Settings: m.flags.settings, InputLogBytesMax: inputLogBytesMax}
+	if m.flags.noEvents {
+		config.Events = nil
+	}
+	c, err := cluster.New(config)
 	if err != nil {
 		return err
 	}
