@@ -272,7 +272,8 @@ func (c *connection) take(frame []byte) error {
 	table := c.edge.served
 	h, err := parseHeader(frame, table.flexible)
 	known, offered := table[h.key]
-	unsupported := offered && h.key == keyApiVersions && h.version > known.max
+	unsupported := offered && h.key == keyApiVersions &&
+		(h.version > known.max || h.version < known.min)
 	if err == nil {
 		err = table.admits(&h)
 	}

@@ -155,7 +155,7 @@ func TestApiVersionsOfAnUnknownVersionIsAnsweredInVersionZero(t *testing.T) {
 		response.Version = r.Version
 		key := kmsg.NewApiVersionsResponseApiKey()
 		key.ApiKey, key.MaxVersion = 18, 4
-		response.ApiKeys = append(response.ApiKeys, key)
+		response.ApiKeys = append(response.ApiKeys, kmsg.NewApiVersionsResponseApiKey(), key)
 		call.Reply(response)
 	}, nil)
 	c := s.connect()
@@ -176,6 +176,10 @@ func TestApiVersionsOfAnUnknownVersionIsAnsweredInVersionZero(t *testing.T) {
 	c.write([]byte{0, 0, 0, 9, 0, 18, 0, 77, 0, 0, 0, 5, 0xee}) // with a header of its own kind
 	if _, body = c.receive(); response.ReadFrom(body) != nil || response.ErrorCode != 35 {
 		t.Errorf("an unknown header was answered %+v", response)
+	}
+	c.write([]byte{0, 0, 0, 10, 0, 18, 0xff, 0xff, 0, 0, 0, 5, 0xff, 0xff}) // version -1
+	if _, body = c.receive(); response.ReadFrom(body) != nil || response.ErrorCode != 35 {
+		t.Errorf("a negative version was answered %+v", response)
 	}
 	c.send(6, request)
 	response.Version = 3

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -89,9 +90,12 @@ func (c *connection) encode(s *slot, answer any) {
 		c.endFrame(start)
 	case kmsg.Response:
 		if hello, is := answer.(*kmsg.ApiVersionsResponse); is && s.unsupported {
-			// Whoever asks in a version from the future learns which ones there are.
+			// Whoever asks in a version from the future learns which ones of this key there are,
+			// and asks again.
 			hello.SetVersion(0)
 			hello.ErrorCode = codeUnsupportedVersion
+			hello.ApiKeys = slices.DeleteFunc(hello.ApiKeys,
+				func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey != keyApiVersions })
 		} else {
 			answer.SetVersion(s.version)
 		}
