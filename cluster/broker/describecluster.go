@@ -17,6 +17,9 @@ func (b *Broker) describeCluster(call *world.Call, r *Request) {
 	response := kmsg.NewPtrDescribeClusterResponse()
 	response.Version = r.Version
 	response.ClusterAuthorizedOperations = noOperations
+	if body.IncludeClusterAuthorizedOperations {
+		response.ClusterAuthorizedOperations = clusterOperations
+	}
 	response.ControllerID = -1
 	response.EndpointType = endpointBrokers
 	if r.Version >= 1 && body.EndpointType != endpointBrokers {

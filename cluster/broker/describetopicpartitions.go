@@ -76,7 +76,7 @@ func (b *Broker) topicsFrom(body *kmsg.DescribeTopicPartitionsRequest) []string 
 func (b *Broker) topicPartitions(name string, first int32, limit int) (
 	t kmsg.DescribeTopicPartitionsResponseTopic, next int32) {
 	t = kmsg.NewDescribeTopicPartitionsResponseTopic()
-	t.Topic, t.AuthorizedOperations = &name, noOperations
+	t.Topic, t.AuthorizedOperations = &name, topicOperations
 	topic := b.metadata.image.TopicByName(name)
 	if topic == nil {
 		t.ErrorCode = kerr.UnknownTopicOrPartition.Code

@@ -13,10 +13,15 @@ import (
 
 // Metadata, versions 0 to 13: the brokers that are not fenced and the topics asked for, by name or
 // id, from the image that this broker has replayed. A topic that does not exist is created on the
-// way where that is allowed; the first answer says that it is unknown. Skipped: authorised
-// operations, which need an authoriser.
+// way where that is allowed; the first answer says that it is unknown. Without an authoriser
+// everybody may do everything, and that is what the authorised operations say.
 
-const noOperations = -2147483648
+// Bits of AclOperation: all that can be done to a topic and to a cluster, and that nobody asked.
+const (
+	topicOperations   = 3576
+	clusterOperations = 8096
+	noOperations      = -2147483648
+)
 
 func (b *Broker) metadataRequest(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.MetadataRequest)
@@ -26,6 +31,14 @@ func (b *Broker) metadataRequest(call *world.Call, r *Request) {
 	response.ClusterID = &id
 	response.ControllerID = -1
 	response.AuthorizedOperations = noOperations
+	if r.Version >= 8 && body.IncludeClusterAuthorizedOperations {
+		response.AuthorizedOperations = clusterOperations
+	}
+	topics, ok := metadataTopics(body, r.Version)
+	if !ok {
+		b.answer(call, refuseMetadata(body, r.Version), answered{code: kerr.InvalidRequest.Code})
+		return
+	}
 	for _, known := range b.metadata.image.Brokers() {
 		at, ok := known.Endpoint(ListenerName)
 		if known.Fenced || !ok {
@@ -44,11 +57,18 @@ func (b *Broker) metadataRequest(call *world.Call, r *Request) {
 		}
 	}
 	var missing []string
-	for i := range body.Topics {
-		t, create := b.metadataTopic(&body.Topics[i], r.Version)
+	for i := range topics {
+		t, create := b.metadataTopic(&topics[i])
 		response.Topics = append(response.Topics, t)
 		if create != "" && (r.Version < 4 || body.AllowAutoTopicCreation) {
 			missing = append(missing, create)
+		}
+	}
+	if r.Version >= 8 && body.IncludeTopicAuthorizedOperations {
+		for i := range response.Topics {
+			if response.Topics[i].ErrorCode == 0 {
+				response.Topics[i].AuthorizedOperations = topicOperations
+			}
 		}
 	}
 	if len(missing) > 0 && b.config.Settings.AutoCreateTopics {
@@ -57,13 +77,60 @@ func (b *Broker) metadataRequest(call *world.Call, r *Request) {
 	b.answer(call, response, answered{})
 }
 
-func (b *Broker) metadataTopic(asked *kmsg.MetadataRequestTopic, version int16) (
+// metadataTopics is what a request asks for, each topic once. If any id is given, only ids count,
+// whatever names stand beside them. Before version 12 topics are asked for by name only: otherwise
+// ok is false.
+func metadataTopics(body *kmsg.MetadataRequest, version int16) (
+	topics []kmsg.MetadataRequestTopic, ok bool) {
+	byID := false
+	for i := range body.Topics {
+		t := &body.Topics[i]
+		hasID := !event.UUID(t.TopicID).IsZero()
+		if version < 12 && (t.Topic == nil || hasID) {
+			return nil, false
+		}
+		byID = byID || hasID
+	}
+	names, ids := map[string]bool{}, map[event.UUID]bool{}
+	for _, t := range body.Topics {
+		switch id := event.UUID(t.TopicID); {
+		case byID && (id.IsZero() || ids[id]), !byID && t.Topic != nil && names[*t.Topic]:
+			continue
+		case byID:
+			t.Topic = nil
+			ids[id] = true
+		case t.Topic != nil:
+			names[*t.Topic] = true
+		}
+		topics = append(topics, t)
+	}
+	return topics, true
+}
+
+// refuseMetadata refuses the whole request: it tells of no broker.
+func refuseMetadata(body *kmsg.MetadataRequest, version int16) *kmsg.MetadataResponse {
+	response := kmsg.NewPtrMetadataResponse()
+	response.Version = version
+	for i := range body.Topics {
+		t := kmsg.NewMetadataResponseTopic()
+		name := ""
+		if body.Topics[i].Topic != nil {
+			name = *body.Topics[i].Topic
+		}
+		t.Topic, t.ErrorCode = &name, kerr.InvalidRequest.Code
+		t.TopicID, t.AuthorizedOperations = body.Topics[i].TopicID, noOperations
+		response.Topics = append(response.Topics, t)
+	}
+	return response
+}
+
+func (b *Broker) metadataTopic(asked *kmsg.MetadataRequestTopic) (
 	t kmsg.MetadataResponseTopic, create string) {
 	t = kmsg.NewMetadataResponseTopic()
 	t.Topic, t.TopicID, t.AuthorizedOperations = asked.Topic, asked.TopicID, noOperations
 	id := event.UUID(asked.TopicID)
 	if asked.Topic == nil {
-		if known := b.metadata.image.TopicByID(id); known != nil && version >= 10 {
+		if known := b.metadata.image.TopicByID(id); known != nil {
 			return b.describeTopic(known), ""
 		}
 		t.ErrorCode = kerr.UnknownTopicID.Code
