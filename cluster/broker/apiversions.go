@@ -15,7 +15,8 @@ func (b *Broker) apiVersions(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.ApiVersionsRequest)
 	response := kmsg.NewPtrApiVersionsResponse()
 	response.Version = r.Version
-	if r.Version >= 3 && (body.ClientSoftwareName == "" || body.ClientSoftwareVersion == "") {
+	if r.Version >= 3 &&
+		!(namesSoftware(body.ClientSoftwareName) && namesSoftware(body.ClientSoftwareVersion)) {
 		response.ErrorCode = kerr.InvalidRequest.Code
 		b.answer(call, response, answered{code: response.ErrorCode})
 		return
@@ -43,6 +44,20 @@ func (b *Broker) apiVersions(call *world.Call, r *Request) {
 	b.answer(call, response, answered{})
 }
 
+// namesSoftware says whether a client's name or version is one that KIP-511 allows: letters, digits,
+// dots and dashes, with a letter or digit at both ends.
+func namesSoftware(text string) bool {
+	plain := func(c byte) bool {
+		return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	for i := range len(text) {
+		if c := text[i]; !plain(c) && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return text != "" && plain(text[0]) && plain(text[len(text)-1])
+}
+
 // checkIdentity turns away a client that means another cluster or node (version 5).
 func (b *Broker) checkIdentity(body *kmsg.ApiVersionsRequest) int16 {
 	if body.ClusterID == nil && body.NodeID < 0 || body.Version < 5 {
@@ -65,13 +80,4 @@ func apiKeys() []kmsg.ApiVersionsResponseApiKey {
 		keys = append(keys, k)
 	}
 	return keys
-}
-
-// VersionsFallback answers an ApiVersions of a version that is not known: version 0, with the error
-// and the keys, so that the client can choose again (KIP-511).
-func VersionsFallback() *kmsg.ApiVersionsResponse {
-	response := kmsg.NewPtrApiVersionsResponse()
-	response.ErrorCode = kerr.UnsupportedVersion.Code
-	response.ApiKeys = apiKeys()
-	return response
 }

@@ -7,7 +7,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// DescribeProducers, version 0: the idempotent producers that a partition's leader knows.
+// DescribeProducers, version 0: the idempotent producers that this broker's replica of a partition
+// knows, be it the leader or not.
 
 func (b *Broker) describeProducers(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.DescribeProducersRequest)
@@ -29,10 +30,14 @@ func (b *Broker) producersOf(topic string, index int32) (p kmsg.DescribeProducer
 	p.Partition = index
 	h := b.held(topic, index)
 	switch {
+	case b.metadata.image.TopicByName(topic) == nil:
+		message := kerr.UnknownTopicOrPartition.Description
+		p.ErrorCode, p.ErrorMessage = kerr.UnknownTopicOrPartition.Code, &message
+		return p
 	case b.metadata.image.Partition(topic, index) == nil:
 		p.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		return p
-	case h == nil || !h.Leads():
+	case h == nil:
 		p.ErrorCode = kerr.NotLeaderForPartition.Code
 		return p
 	}

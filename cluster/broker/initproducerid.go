@@ -11,7 +11,8 @@ import (
 
 // InitProducerId, versions 0 to 5, for idempotent producers: a fresh id of epoch 0 from the block
 // that the controllers gave this broker. Skipped: transactional ids, until there is a transaction
-// coordinator; they are refused with an error that clients treat as final.
+// coordinator; they are refused with an error that clients treat as final. An id and an epoch that
+// a client without a transactional id sends along are ignored, as long as both are there.
 
 const producerIDsTimeout = 5 * time.Second
 
@@ -26,6 +27,8 @@ func (b *Broker) initProducerID(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.InitProducerIDRequest)
 	switch {
 	case body.TransactionalID != nil && *body.TransactionalID == "":
+		b.answerProducerID(call, -1, kerr.InvalidRequest.Code)
+	case r.Version >= 3 && (body.ProducerID < 0) != (body.ProducerEpoch < 0):
 		b.answerProducerID(call, -1, kerr.InvalidRequest.Code)
 	case body.TransactionalID != nil:
 		b.answerProducerID(call, -1, kerr.TransactionalIDAuthorizationFailed.Code)
