@@ -77,6 +77,8 @@ type valued struct {
 	value  string
 	null   bool
 	source kmsg.ConfigSource
+	factor string // by which the value becomes that of the topic's key, "" for 1
+	hidden bool   // counts, but is no synonym
 }
 
 // brokerValues lists where a broker key has a value, the strongest first.
@@ -84,15 +86,16 @@ func (b *Broker) brokerValues(d *metadata.ConfigDef) []valued {
 	var list []valued
 	id := strconv.Itoa(int(b.env.ID()))
 	if v, ok := b.metadata.image.ConfigValue(metadata.ResourceBroker, id, d.Name); ok {
-		list = append(list, valued{d.Name, v, false, kmsg.ConfigSourceDynamicBrokerConfig})
+		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceDynamicBrokerConfig})
 	}
 	if v, ok := b.metadata.image.ConfigValue(metadata.ResourceBroker, "", d.Name); ok {
-		list = append(list, valued{d.Name, v, false, kmsg.ConfigSourceDynamicDefaultBrokerConfig})
+		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceDynamicDefaultBrokerConfig})
 	}
 	if v, ok := b.staticConfig(d.Name); ok {
-		list = append(list, valued{d.Name, v, false, kmsg.ConfigSourceStaticBrokerConfig})
+		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceStaticBrokerConfig})
 	}
-	return append(list, valued{d.Name, d.Default, d.Has(metadata.Null), kmsg.ConfigSourceDefaultConfig})
+	return append(list, valued{name: d.Name, value: d.Default, null: d.Has(metadata.Null),
+		source: kmsg.ConfigSourceDefaultConfig})
 }
 
 // staticConfig is what this broker's properties file would say.
@@ -125,7 +128,7 @@ func (b *Broker) topicConfigs(body *kmsg.DescribeConfigsRequest,
 		var list []valued
 		v, ok := b.metadata.image.ConfigValue(metadata.ResourceTopic, asked.ResourceName, d.Name)
 		if ok {
-			list = append(list, valued{d.Name, v, false, kmsg.ConfigSourceDynamicTopicConfig})
+			list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceDynamicTopicConfig})
 		}
 		list = append(list, b.fallbacks(&d)...)
 		rows = append(rows, describeConfig(body, &d, list, false))
@@ -133,24 +136,29 @@ func (b *Broker) topicConfigs(body *kmsg.DescribeConfigsRequest,
 	return rows
 }
 
-// fallbacks are the broker keys that a topic's key falls back to. The default is told under the
-// first of them, as Kafka does.
+// fallbacks are the values that a topic's key falls back to. The default is told under the first
+// broker key; where that has none, the topic's own counts and is not told as a synonym.
 func (b *Broker) fallbacks(d *metadata.ConfigDef) []valued {
 	var list []valued
-	for _, synonym := range d.Synonyms {
-		name, _, _ := strings.Cut(synonym, "*")
+	for i, synonym := range d.Synonyms {
+		name, factor, scaled := strings.Cut(synonym, "*")
 		broker, ok := metadata.BrokerConfig(name)
 		if !ok {
 			continue
 		}
 		for _, v := range b.brokerValues(&broker) {
-			if !v.null {
-				list = append(list, v)
+			if v.null || v.source == kmsg.ConfigSourceDefaultConfig && i > 0 {
+				continue
 			}
+			if scaled {
+				v.factor = factor
+			}
+			list = append(list, v)
 		}
 	}
-	if len(list) == 0 {
-		list = append(list, valued{d.Name, d.Default, d.Has(metadata.Null), kmsg.ConfigSourceDefaultConfig})
+	if n := len(list); n == 0 || list[n-1].source != kmsg.ConfigSourceDefaultConfig {
+		list = append(list, valued{name: d.Name, value: d.Default, null: d.Has(metadata.Null),
+			source: kmsg.ConfigSourceDefaultConfig, hidden: true})
 	}
 	return list
 }
@@ -174,8 +182,8 @@ func (b *Broker) clusterConfigs(body *kmsg.DescribeConfigsRequest,
 		if !ok || !wantsKey(asked, entry.Name) {
 			continue
 		}
-		rows = append(rows, describeConfig(body, &d, []valued{{entry.Name, entry.Value, false,
-			kmsg.ConfigSourceDynamicDefaultBrokerConfig}}, false))
+		rows = append(rows, describeConfig(body, &d, []valued{{name: entry.Name,
+			value: entry.Value, source: kmsg.ConfigSourceDynamicDefaultBrokerConfig}}, false))
 	}
 	return rows
 }
@@ -185,6 +193,10 @@ func describeConfig(body *kmsg.DescribeConfigsRequest, d *metadata.ConfigDef, li
 	row := kmsg.NewDescribeConfigsResponseResourceConfig()
 	row.Name, row.ReadOnly, row.IsSensitive = d.Name, readOnly, d.Sensitive()
 	row.Value, row.Source = list[0].shown(d), list[0].source
+	if list[0].factor != "" && row.Value != nil {
+		scaled := metadata.ScaleConfig(*row.Value, list[0].factor)
+		row.Value = &scaled
+	}
 	row.IsDefault = row.Source == kmsg.ConfigSourceDefaultConfig
 	row.ConfigType = kmsg.ConfigType(d.Type)
 	if body.IncludeDocumentation && d.Doc != "" {
@@ -196,7 +208,7 @@ func describeConfig(body *kmsg.DescribeConfigsRequest, d *metadata.ConfigDef, li
 	for _, v := range list {
 		s := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
 		s.Name, s.Value, s.Source = v.name, v.shown(d), v.source
-		if !v.null {
+		if !v.null && !v.hidden {
 			row.ConfigSynonyms = append(row.ConfigSynonyms, s)
 		}
 	}

@@ -251,7 +251,7 @@ func (im *Image) EffectiveTopicConfig(topic, key string) string {
 		name, factor, scaled := strings.Cut(synonym, "*")
 		value, ok := im.ConfigValue(ResourceBroker, "", name)
 		if ok && scaled {
-			return scale(value, factor)
+			return ScaleConfig(value, factor)
 		}
 		if ok {
 			return value
@@ -260,9 +260,9 @@ func (im *Image) EffectiveTopicConfig(topic, key string) string {
 	return d.Default
 }
 
-// scale multiplies a number in decimal, such as hours, into milliseconds. Negative numbers mean
-// "no limit" in every unit.
-func scale(value, factor string) string {
+// ScaleConfig multiplies a number in decimal, such as hours, by the factor of a synonym, into
+// milliseconds. Negative numbers mean "no limit" in every unit.
+func ScaleConfig(value, factor string) string {
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
 	by, _ := strconv.ParseInt(factor, 10, 64)
 	if err != nil || n < 0 {
