@@ -71,7 +71,12 @@ func (l *load) later() {
 }
 
 // contents reads a replica's batches below its high watermark.
-func contents(t *testing.T, c *Cluster, node event.NodeID, topic string) (map[int64]string, []byte) {
+func contents(
+	t *testing.T,
+	c *Cluster,
+	node event.NodeID,
+	topic string,
+) (map[int64]string, []byte) {
 	t.Helper()
 	p := c.Broker(node).Partition(topic, 0)
 	values := map[int64]string{}

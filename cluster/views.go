@@ -180,7 +180,12 @@ func (c *Cluster) Ready() []string {
 }
 
 // Batch returns a copy of the batch of one replica that holds an offset, for the inspector.
-func (c *Cluster) Batch(node event.NodeID, topic string, p int32, offset event.Offset) ([]byte, error) {
+func (c *Cluster) Batch(
+	node event.NodeID,
+	topic string,
+	p int32,
+	offset event.Offset,
+) ([]byte, error) {
 	r := c.replica(node, topic, p)
 	if r == nil {
 		return nil, fmt.Errorf("%s is down or holds no replica of %s-%d", c.named(node), topic, p)

@@ -143,12 +143,21 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 	for i, name := range []string{"node", "partition", "offset"} {
 		v, err := strconv.ParseInt(q.Get(name), 10, 64)
 		if err != nil {
-			writeError(w, http.StatusBadRequest, fmt.Errorf("%s=%s is not a number", name, clip(q.Get(name))))
+			writeError(
+				w,
+				http.StatusBadRequest,
+				fmt.Errorf("%s=%s is not a number", name, clip(q.Get(name))),
+			)
 			return
 		}
 		numbers[i] = v
 	}
-	raw, err := s.config.Batches.Batch(int32(numbers[0]), q.Get("topic"), int32(numbers[1]), numbers[2])
+	raw, err := s.config.Batches.Batch(
+		int32(numbers[0]),
+		q.Get("topic"),
+		int32(numbers[1]),
+		numbers[2],
+	)
 	if err != nil {
 		writeError(w, http.StatusNotFound, err)
 		return

@@ -49,7 +49,12 @@ func (c *commander) Command(ctx context.Context, text, by string) (uint64, any, 
 		}
 		return uint64(seq), e.result, nil
 	case <-ctx.Done():
-		return uint64(seq), nil, fmt.Errorf("the command runs on; its answer took too long: %w", ctx.Err())
+		return uint64(
+				seq,
+			), nil, fmt.Errorf(
+				"the command runs on; its answer took too long: %w",
+				ctx.Err(),
+			)
 	}
 }
 

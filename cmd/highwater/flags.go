@@ -55,7 +55,12 @@ func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
 	set.Var(f.settings, "set", "a Kafka broker configuration, `key=value`; may be given often")
 	set.BoolVar(&f.open, "open", false, "open the page in a browser")
 	set.BoolVar(&f.json, "json", false, "print one JSON object when ready")
-	set.StringVar(&f.token, "token", "", "`token` that changes need; needed for any address but loopback")
+	set.StringVar(
+		&f.token,
+		"token",
+		"",
+		"`token` that changes need; needed for any address but loopback",
+	)
 	set.StringVar(&f.allowHosts, "allow-host", "", "further host `names` of the page, comma-separated")
 	set.BoolVar(&f.verbose, "verbose", false, "log more")
 	set.BoolVar(&f.noEvents, "no-events", false,

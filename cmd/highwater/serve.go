@@ -219,7 +219,12 @@ func (m *mainWorld) ready() (reasons []string) {
 }
 
 // Batch, of server.Batches, reads one batch for the inspector.
-func (m *mainWorld) Batch(node int32, topic string, partition int32, offset int64) (b []byte, err error) {
+func (m *mainWorld) Batch(
+	node int32,
+	topic string,
+	partition int32,
+	offset int64,
+) (b []byte, err error) {
 	failed := m.cluster.World().Do("", func() {
 		b, err = m.cluster.Batch(event.NodeID(node), topic, partition, event.Offset(offset))
 	})

@@ -131,7 +131,9 @@ func goSource(kinds []kind) ([]byte, error) {
 		}
 		b.WriteString("}},\n")
 	}
-	b.WriteString("}\n\n// Decode returns the struct that the record carries, nil for an unknown kind.\n")
+	b.WriteString(
+		"}\n\n// Decode returns the struct that the record carries, nil for an unknown kind.\n",
+	)
 	b.WriteString("func (c *Chunk) Decode(r *Record) any {\nswitch r.Kind {\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "case Kind%s:\nreturn c.%s(r)\n", k.name, k.name)
