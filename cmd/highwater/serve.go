@@ -37,7 +37,7 @@ const (
 	recordedEventsMax = 400_000
 	readyTimeout      = 30 * time.Second
 	readyPoll         = 10 * time.Millisecond
-	gcPercent         = 300
+	gcPercent         = 200
 )
 
 // serveCommand runs a cluster and its page until it is interrupted.
