@@ -13,6 +13,7 @@ import (
 const (
 	journalMax   = 256
 	heldBytesMax = 64 << 20 // removed files kept in case their removal is undone
+	heldFilesMax = 16       // likewise; each costs a descriptor
 )
 
 // dirOperation is one change to directories that a power cut may still undo.
@@ -42,6 +43,7 @@ type journal struct {
 	operations []dirOperation
 	next       int64 // number of the next operation
 	heldBytes  int64 // sum over the operations
+	heldFiles  int   // likewise
 }
 
 // add appends an operation, and gives the files that no operation holds any more.
@@ -50,8 +52,12 @@ func (j *journal) add(operation dirOperation) []node {
 	j.next++
 	j.operations = append(j.operations, operation)
 	j.heldBytes += operation.heldBytes
+	if operation.held != nil {
+		j.heldFiles++
+	}
 	var released []node
-	for len(j.operations) > journalMax || j.heldBytes > heldBytesMax {
+	for len(j.operations) > journalMax || j.heldBytes > heldBytesMax ||
+		j.heldFiles > heldFilesMax {
 		released = j.forget(released, &j.operations[0])
 		j.operations = slices.Delete(j.operations, 0, 1)
 	}
@@ -61,6 +67,7 @@ func (j *journal) add(operation dirOperation) []node {
 func (j *journal) forget(released []node, operation *dirOperation) []node {
 	j.heldBytes -= operation.heldBytes
 	if operation.held != nil {
+		j.heldFiles--
 		released = append(released, operation.held)
 	}
 	return released
@@ -104,7 +111,7 @@ func (o *dirOperation) durableWith(dir string, durable []string) bool {
 // undoLocked undoes a suffix of the journal, as long as the dice say, newest first.
 func (d *Disk) undoLocked(dice *rand.Rand) error {
 	pending := d.journal.operations
-	d.journal.operations, d.journal.heldBytes = nil, 0
+	d.journal.operations, d.journal.heldBytes, d.journal.heldFiles = nil, 0, 0
 	first := 0
 	if len(pending) > 0 {
 		first = dice.IntN(len(pending) + 1)
