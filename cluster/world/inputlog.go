@@ -127,8 +127,8 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 	return nil
 }
 
-// runTo dispatches until as many things have happened as when the entry came in. Entries of one turn
-// share its time; a later one begins a turn, and the turn before it has ended.
+// runTo dispatches until as many things have happened as when the entry came in. Entries of one
+// turn share its time; a later one begins a turn, and the turn before it has ended.
 func (w *World) runTo(position, at int64) error {
 	if w.dispatched < position || w.now < at {
 		w.settle()
