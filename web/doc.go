@@ -3,5 +3,5 @@
 // server fills its view models and serves what it renders, and the modules of package static take
 // the page over from there.
 //
-//go:generate go tool templ generate
+//go:generate go tool templ generate -path ..
 package web
