@@ -55,6 +55,7 @@ type Broker struct {
 	producerIDs producerIDs
 	describing  describeBudget
 	clients     map[event.NodeID]*clientConnection
+	creating    map[string]bool // topics that clients missed, asked of the controller
 	stopping    bool
 	stopped     func()
 	// hooks are methods as values made once, for the turn's end.
@@ -77,7 +78,7 @@ func New(env *world.Env, config Config) (*Broker, error) {
 		partitions: map[replica.PartitionKey]*held{},
 		fetchers:   map[event.NodeID]*replica.Fetcher{},
 		followers:  map[event.NodeID]*followerSession{},
-		clients:    map[event.NodeID]*clientConnection{}}
+		clients:    map[event.NodeID]*clientConnection{}, creating: map[string]bool{}}
 	b.hooks.flush, b.hooks.wakeUp = b.flush, b.wakeUp
 	b.waits.init(b)
 	b.sessions.init()

@@ -7,8 +7,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// DescribeCluster, versions 0 to 2: the cluster's id and its brokers, fenced ones only when they are
-// asked for. Controllers have no listener of their own here, so endpoint type 2 is refused.
+// DescribeCluster, versions 0 to 2: the cluster's id and its brokers, fenced ones only when they
+// are asked for. Controllers have no listener of their own here, so endpoint type 2 is refused.
 
 const endpointBrokers = 1
 

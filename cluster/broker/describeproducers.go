@@ -25,7 +25,8 @@ func (b *Broker) describeProducers(call *world.Call, r *Request) {
 	b.answer(call, response, answered{})
 }
 
-func (b *Broker) producersOf(topic string, index int32) (p kmsg.DescribeProducersResponseTopicPartition) {
+func (b *Broker) producersOf(topic string, index int32) (
+	p kmsg.DescribeProducersResponseTopicPartition) {
 	p = kmsg.NewDescribeProducersResponseTopicPartition()
 	p.Partition = index
 	h := b.held(topic, index)

@@ -22,10 +22,7 @@ func (b *Broker) describeTopicPartitions(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.DescribeTopicPartitionsRequest)
 	response := kmsg.NewPtrDescribeTopicPartitionsResponse()
 	response.Version = r.Version
-	left := describePartitionsMax
-	if body.ResponsePartitionLimit > 0 {
-		left = min(left, int(body.ResponsePartitionLimit))
-	}
+	left := max(1, min(describePartitionsMax, int(body.ResponsePartitionLimit)))
 	for _, name := range b.topicsFrom(body) {
 		first := int32(0)
 		if body.Cursor != nil && body.Cursor.Topic == name {
@@ -72,7 +69,8 @@ func (b *Broker) topicsFrom(body *kmsg.DescribeTopicPartitionsRequest) []string 
 	return names
 }
 
-// topicPartitions describes up to limit partitions of a topic; next is where to go on, -1 at the end.
+// topicPartitions describes up to limit partitions of a topic; next is where to go on, -1 at the
+// end.
 func (b *Broker) topicPartitions(name string, first int32, limit int) (
 	t kmsg.DescribeTopicPartitionsResponseTopic, next int32) {
 	t = kmsg.NewDescribeTopicPartitionsResponseTopic()

@@ -18,10 +18,13 @@ func everyForwarded() []kmsg.Request {
 	grow := kmsg.NewPtrCreatePartitionsRequest()
 	grow.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "a"}, {Topic: "b"}}
 	alter := kmsg.NewPtrAlterConfigsRequest()
-	alter.Resources = []kmsg.AlterConfigsRequestResource{{ResourceName: "a"}, {ResourceName: "b"}}
+	alter.Resources = []kmsg.AlterConfigsRequestResource{
+		{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
+		{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "b"}}
 	change := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	change.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceName: "a"},
-		{ResourceName: "b"}}
+	change.Resources = []kmsg.IncrementalAlterConfigsRequestResource{
+		{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},
+		{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "b"}}
 	return []kmsg.Request{create, remove, grow, alter, change, elections()}
 }
 
@@ -68,7 +71,8 @@ func TestRequestThatNoControllerAnswersTimesOutItemByItem(t *testing.T) {
 	for _, request := range everyForwarded() {
 		name := kmsg.NameForKey(request.Key())
 		t.Run(name, func(t *testing.T) {
-			p := startBroker(t, registered(brokerID, false))
+			p := startBroker(t, registered(brokerID, false), topic(1, "a"),
+				led(1, 0, brokerID), topic(2, "b"), led(2, 0, brokerID))
 			response := ask[kmsg.Response](p, request.MaxVersion(), request)
 			got := codes(response)
 			if len(got) != 2 {

@@ -65,6 +65,7 @@ func (c *scriptedController) Deliver(call *world.Call) {
 	switch body := call.Body.(type) {
 	case *kmsg.BrokerRegistrationRequest:
 		response := kmsg.NewPtrBrokerRegistrationResponse()
+		response.BrokerEpoch = 0
 		call.Reply(response)
 	case *kmsg.BrokerHeartbeatRequest:
 		response := kmsg.NewPtrBrokerHeartbeatResponse()
@@ -138,7 +139,9 @@ func startBrokerWith(t *testing.T, config Config, records ...metadata.Record) *p
 			t.Fatal(err)
 		}
 	}
-	p.until("metadata applied", func() bool { return int(p.broker().Applied()) == len(records) })
+	p.until("registered and metadata applied", func() bool {
+		return p.broker().BrokerEpoch() == 0 && int(p.broker().Applied()) == len(records)
+	})
 	return p
 }
 

@@ -43,6 +43,9 @@ func (b *Broker) listOffsets(call *world.Call, r *Request) {
 				p = noOffset(asked.Partition, kerr.UnsupportedVersion.Code)
 			default:
 				p = b.listOffset(t.Topic, asked, body.IsolationLevel)
+				if p.ErrorCode == kerr.OffsetNotAvailable.Code && r.Version < 5 {
+					p.ErrorCode = kerr.LeaderNotAvailable.Code // what such clients know to try again
+				}
 			}
 			t.Partitions = append(t.Partitions, p)
 			told = answered{code: p.ErrorCode, topic: t.Topic, partition: p.Partition,
@@ -104,9 +107,10 @@ func (b *Broker) listOffset(topic string, asked *kmsg.ListOffsetsRequestTopicPar
 		return p
 	}
 	behind := h.HighWatermark() < h.EpochStart()
+	byTime := asked.Timestamp >= 0 || asked.Timestamp == commitlog.TimestampOfMax
 	switch {
-	case asked.Timestamp == commitlog.TimestampLatest && behind,
-		asked.Timestamp >= 0 && behind && found.Offset >= limit:
+	case behind && asked.Timestamp == commitlog.TimestampLatest,
+		behind && byTime && found.Offset >= limit:
 		p.ErrorCode = kerr.OffsetNotAvailable.Code
 	case asked.Timestamp == commitlog.TimestampLatest:
 		p.Offset, p.LeaderEpoch = int64(limit), int32(h.LeaderEpoch())

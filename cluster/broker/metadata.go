@@ -185,15 +185,27 @@ func ints(ids []event.NodeID) []int32 {
 	return list
 }
 
-// autoCreate asks the controller for topics; nobody waits for the answer.
+// autoCreate asks the controller for topics, each only once at a time; nobody waits for the answer.
+// The cluster's own topics are left to their coordinators, which give them other partition counts.
 func (b *Broker) autoCreate(names []string) {
 	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Version = 7
 	request.TimeoutMillis = int32(forwardTimeout / time.Millisecond)
 	for _, name := range names {
+		if b.creating[name] || isInternal(name) {
+			continue
+		}
+		b.creating[name] = true
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
 		request.Topics = append(request.Topics, t)
 	}
-	b.controller.call("CreateTopics", request, forwardTimeout, func(any, error) {})
+	if len(request.Topics) == 0 {
+		return
+	}
+	b.controller.call("CreateTopics", request, forwardTimeout, func(any, error) {
+		for i := range request.Topics {
+			delete(b.creating, request.Topics[i].Topic)
+		}
+	})
 }

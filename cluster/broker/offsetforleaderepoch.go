@@ -7,8 +7,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// OffsetForLeaderEpoch, versions 2 to 4: where an epoch ended on the leader's log, by which a client
-// finds out that its position lies on a log that was cut (KIP-320).
+// OffsetForLeaderEpoch, versions 2 to 4: where an epoch ended on the leader's log, by which a
+// client finds out that its position lies on a log that was cut (KIP-320).
 
 func (b *Broker) offsetForLeaderEpoch(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.OffsetForLeaderEpochRequest)
