@@ -58,7 +58,7 @@ func TestPageStateEqualsTheFoldWhereverOneLooks(t *testing.T) {
 	v.wait(powered(3, "down"))
 	v.command("restart 3")
 	v.wait(powered(3, "up"))
-	v.wait(`highwater.first() === 0`)
+	v.wait(`highwater.first() === 0 && highwater.gaps() === 0`)
 	last := v.checkFold("live")
 	before := last
 	for i := range 12 {
@@ -313,6 +313,7 @@ func TestPageWorksWithoutAMouse(t *testing.T) {
 	v.wait(`!at("pause").hidden`)
 	v.keys("s")
 	v.wait(`document.activeElement === at("send-key")`)
+	v.fill("send-key", "order-3")
 	v.keys(kb.Enter)
 	v.wait(`at("record-orders-0-3-0")?.matches(".followed.wet")`)
 	evaluate[*int](v, `at("record-orders-0-3-0").focus()`)
@@ -333,6 +334,7 @@ func TestPageWorksWithoutAMouse(t *testing.T) {
 func TestCommandBarSaysWhereTheMistakeIs(t *testing.T) {
 	v := open(t)
 	v.click("open-command")
+	v.wait(`document.activeElement === at("command")`)
 	v.keys("kil 3" + kb.Enter)
 	v.wait(`!at("command-error").hidden && text("command-error").includes("Did you mean: kill")`)
 	v.fill("command", "kill 7")

@@ -192,7 +192,8 @@ func byTestID(id string) chromedp.CSS { return chromedp.CSS(`[data-testid="` + i
 // fill replaces what a field holds by typing.
 func (v *visit) fill(testID, text string) {
 	v.t.Helper()
-	v.do(chromedp.Clear(byTestID(testID)), chromedp.SendKeys(byTestID(testID), text))
+	evaluate[*int](v, fmt.Sprintf(`(at(%q).focus(), at(%q).select(), null)`, testID, testID))
+	v.keys(text)
 }
 
 func (v *visit) keys(keys string) {

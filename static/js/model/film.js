@@ -14,6 +14,7 @@ import { apply, clone, create, fromJSON } from "./state.js";
  *   first moment in front: the state before the first of the events, which must end at `first`
  * @property {(gap: {from: string, to: string, counts: Object<string, number>}) => void} gap notes
  *   which events will not come
+ * @property {(events: Event[]) => boolean} fill closes a gap with exactly the events that it lacks
  * @property {number} first the oldest moment that can be shown, as a seq
  * @property {number} last the newest
  * @property {(seq: number) => State} stateAt the state after an event; callers must not change it
@@ -83,17 +84,35 @@ export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax
     }
   }
 
+  /** @param {State} state @param {Event[]} more @returns the keyframes before and between them */
+  function framesOf(state, more) {
+    const frames = [];
+    more.forEach((event, i) => {
+      if (i % every === 0) frames.push({ seq: Number(state.seq), state: clone(state) });
+      apply(state, event);
+    });
+    return frames;
+  }
+
+  /** @param {Event[]} more */
+  function fill(more) {
+    const from = Number(more[0]?.seq), to = Number(more.at(-1)?.seq);
+    const gap = gaps.find((g) => g.from === from && g.to === to);
+    if (!gap || more.length !== to - from + 1 || from <= keyframes[0].seq) return false;
+    const frames = framesOf(clone(stateAt(from - 1)), more).slice(1);
+    events.splice(indexAfter(events, from - 1), 0, ...more);
+    keyframes.splice(indexAfter(keyframes, from - 1), 0, ...frames);
+    gaps = gaps.filter((g) => g !== gap);
+    shown = { seq: -1, state: head };
+    return true;
+  }
+
   /** @param {State|null} before @param {Event[]} more */
   function prepend(before, more) {
     const first = keyframes[0].seq;
     const start = before ? Number(before.seq) : 0;
     if (more.length !== first - start || Number(more.at(-1)?.seq) !== first) return false;
-    const state = before ? fromJSON(before) : create();
-    const older = [];
-    more.forEach((event, i) => {
-      if (i % every === 0) older.push({ seq: Number(state.seq), state: clone(state) });
-      apply(state, event);
-    });
+    const older = framesOf(before ? fromJSON(before) : create(), more);
     events = more.concat(events);
     keyframes = older.concat(keyframes);
     extra = { events: extra.events + more.length, keyframes: extra.keyframes + older.length };
@@ -118,6 +137,7 @@ export function createFilm({ every = 500, keep = 50_000, keyframes: keyframesMax
     snapshot,
     add,
     prepend,
+    fill,
     gap(gap) {
       gaps.push({ from: Number(gap.from), to: Number(gap.to), counts: gap.counts });
       if (gaps.length > gapsMax) gaps.shift();

@@ -66,6 +66,7 @@ function describe({ fields: f }) {
 function show(event, name, nameOf) {
   const value = event.fields[name];
   if (value === undefined) return "?";
+  if (name === "resource" && value === "") return "the cluster";
   if (Array.isArray(value)) return `[${value.join(", ")}]`;
   if (durationFields[event.event]?.includes(name)) return duration(value);
   if (typeof value === "number" && nodeFields.has(name)) return nameOf(value);

@@ -171,14 +171,14 @@ applyLayout();
 
 /** The one loop. Panels are drawn when something changed, tokens on every frame. */
 function frame(now) {
+  // The next frame comes whatever happens in this one: one bad event must not stop the picture.
+  requestAnimationFrame(frame);
   session.tick(now);
   if (session.isDirty) forget();
   if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
   painter.paint(now);
-  requestAnimationFrame(frame);
 }
 requestAnimationFrame(frame);
-
 
 // For tests and for the curious: what the page believes, as JSON, and at which event.
 globalThis.highwater = {
@@ -187,5 +187,6 @@ globalThis.highwater = {
   scene: currentScene,
   status: () => session.status,
   first: () => session.film.first,
+  gaps: () => session.film.gaps.length,
   drop: () => session.source.drop(),
 };

@@ -21,6 +21,8 @@ const HISTORY_PIECE = 2500; // events a request, so that no piece stops the draw
 const HISTORY_FIRST = 20_000; // read when the page opens; older ones when somebody goes there
 const HISTORY_MORE = 10_000;
 const HISTORY_MOST = 150_000;
+const FILL_AFTER_MS = 700; // without a new gap: during a flood there is no catching up
+const FILL_MOST = 5000; // events of a gap that is worth closing
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
@@ -49,11 +51,11 @@ export function createSession({ world, command, onEvents }) {
     detail: '',
     pace: { mode: 'live', rate: 1, paused: false },
     pins: [],
-    gaps: 0,
     isDirty: true,
     hasState: false,
   };
   let playedAt = 0;
+  let gapAt = Infinity; // when the last gap came, while there may be some to close
   let history = { isLoading: false, events: 0 };
 
   const source = connect({
@@ -75,7 +77,7 @@ export function createSession({ world, command, onEvents }) {
     },
     onGap(gap) {
       film.gap(gap);
-      session.gaps += 1;
+      gapAt = performance.now();
       session.isDirty = true;
     },
     onPace(pace) {
@@ -122,7 +124,7 @@ export function createSession({ world, command, onEvents }) {
         const trace = await readHistory(world, film.first, HISTORY_PIECE);
         if (!trace || mine !== history || !film.prepend(trace.keyframe, trace.events)) break;
         mine.events += trace.events.length;
-        for (const list of Object.values(reading)) list.prepend(trace.events);
+        for (const list of Object.values(reading)) list.insert(trace.events);
         session.pins = pinsOf(trace.events).concat(session.pins).slice(-PINS_KEPT);
         session.isDirty = true;
       }
@@ -131,6 +133,20 @@ export function createSession({ world, command, onEvents }) {
     }
     mine.isLoading = false;
     return film.first < first;
+  }
+
+  /** Closes the gaps that a burst left, one at a time. @param {number} now */
+  async function mend(now) {
+    if (now - gapAt < FILL_AFTER_MS || history.isLoading) return;
+    const gap = film.gaps.findLast((g) => g.from > film.first && g.to - g.from < FILL_MOST);
+    gapAt = gap ? now : Infinity;
+    if (!gap) return;
+    const trace = await readHistory(world, gap.to, gap.to - gap.from + 1).catch(() => null);
+    if (!trace || !film.fill(trace.events)) return;
+    gapAt = now - FILL_AFTER_MS;
+    for (const list of Object.values(reading)) list.insert(trace.events);
+    session.pins = session.pins.concat(pinsOf(trace.events)).sort((a, b) => a.seq - b.seq);
+    session.isDirty = true;
   }
 
   const seq = () => session.cursor ?? film.last;
@@ -193,6 +209,7 @@ export function createSession({ world, command, onEvents }) {
     },
     /** Plays the past on, one event at a time. */
     tick(now) {
+      mend(now);
       if (!session.playing || session.cursor === null || now - playedAt < PLAY_EVERY_MS) return;
       playedAt = now;
       moveTo(film.next(session.cursor, isVisible));

@@ -71,7 +71,7 @@ export function createTokens(layer) {
   function dress(token, flight) {
     const face = `${flight.kind}|${flight.text}|${flight.chips}|${flight.note}`;
     if (token.face === face && token.count === flight.count) return;
-    if (token.face === face && token.count > 1) {
+    if (token.face === face && token.count > 1 && flight.count > 1 && flight.kind !== 'dot') {
       token.count = flight.count;
       token.front.querySelector('.token-count').textContent = countOf(flight);
       return;

@@ -244,3 +244,19 @@ test("film keeps what was put in front while it grows", () => {
   film.add(events(141, 600));
   assert.ok(film.first >= 400 && film.first <= 460, `first is ${film.first}`);
 });
+
+test("film closes a gap with the events that it lacks, and no others", () => {
+  const film = createFilm({ every: 10 });
+  film.add(events(1, 40));
+  film.gap({ from: "41", to: "75", counts: {} });
+  film.snapshot(toJSON(stateAfter(75)));
+  film.add(events(76, 90));
+  assert.deepEqual(film.stateAt(60), stateAfter(40), "a gap shows what was before it");
+  assert.equal(film.fill(events(41, 74)), false);
+  assert.equal(film.fill(events(41, 75)), true);
+  assert.equal(film.gaps.length, 0);
+  for (const seq of [40, 41, 59, 60, 75, 76, 90]) {
+    assert.deepEqual(film.stateAt(seq), stateAfter(seq), `at ${seq}`);
+  }
+  assert.equal(film.next(40), 41);
+});
