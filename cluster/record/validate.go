@@ -26,10 +26,23 @@ const (
 
 // InvalidError says why a client's bytes are no batch to append.
 type InvalidError struct {
+	Stage   Stage
 	Code    int16
 	Message string
 	Records []RecordError // at most 10,000
 }
+
+// Stage is how far the checks had come when they refused a batch. What Kafka answers beside the code
+// depends on it.
+type Stage uint8
+
+// The stages, in their order.
+const (
+	StageFrame   Stage = iota // the bytes are not one whole batch
+	StageHeader               // the batch's own fields contradict its bytes, or what clients may do
+	StageInflate              // the records cannot be inflated
+	StageRecords              // the records cannot be read, or some of them break the topic's rules
+)
 
 // RecordError names one record that is at fault (KIP-467).
 type RecordError struct {
@@ -78,6 +91,11 @@ func invalid(code int16, format string, args ...any) *InvalidError {
 	return &InvalidError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+func (e *InvalidError) at(stage Stage) *InvalidError {
+	e.Stage = stage
+	return e
+}
+
 // Validate checks that b is exactly one sound batch that a client may produce: bounds, CRC, count,
 // no control batch, and every record readable within the bound (Kafka's ProduceRequest,
 // UnifiedLog and LogValidator, in their order). It allocates nothing for a good uncompressed
@@ -90,7 +108,7 @@ func Validate(b []byte, v Validation) (Facts, *InvalidError) {
 	}
 	facts.Header = readHeader(b)
 	if bad := facts.checkHeader(b, v.BatchBytesMax); bad != nil {
-		return facts, bad
+		return facts, bad.at(StageHeader)
 	}
 	records := b[HeaderBytes:]
 	if codec := facts.Attributes.Codec(); codec != None {
@@ -101,13 +119,15 @@ func Validate(b []byte, v Validation) (Facts, *InvalidError) {
 		var err error
 		if records, err = inflater.Inflate(codec, records); errors.Is(err, ErrTooLarge) {
 			return facts, invalid(codeMessageTooLarge,
-				"the records inflate to more than %d bytes", inflater.bytesMax)
+				"the records inflate to more than %d bytes", inflater.bytesMax).at(StageInflate)
 		} else if err != nil {
-			return facts, invalid(codeInvalidRecord, "%v", err)
+			return facts, invalid(codeInvalidRecord, "%v", err).at(StageInflate)
 		}
 	}
-	bad := facts.checkRecords(records, &v)
-	return facts, bad
+	if bad := facts.checkRecords(records, &v); bad != nil {
+		return facts, bad.at(StageRecords)
+	}
+	return facts, nil
 }
 
 // checkFrame finds out whether b is one whole batch of magic 2. Like Kafka it takes bytes that end
