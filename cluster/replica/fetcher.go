@@ -144,7 +144,8 @@ func (f *Fetcher) send() {
 		p := fp.p
 		request.Partitions = append(request.Partitions, FetchPartition{
 			PartitionKey: PartitionKey{p.Topic, p.Index}, TopicID: p.TopicID,
-			LeaderEpoch: p.LeaderEpoch(), Offset: p.Log.LogEndOffset(), LastEpoch: p.Log.LastEpoch()})
+			LeaderEpoch: p.LeaderEpoch(), Offset: p.Log.LogEndOffset(), LastEpoch: p.Log.LastEpoch(),
+			LogStart: p.Log.LogStartOffset()})
 	}
 	f.changed = kept
 	f.epoch++
@@ -193,9 +194,9 @@ func (f *Fetcher) take(r *FetchedPartition) {
 	case r.Diverging:
 		err = fp.p.TruncateDiverged(r.DivergingEpoch, r.DivergingEnd)
 	default:
-		before := fp.p.Log.LogEndOffset()
+		end, start := fp.p.Log.LogEndOffset(), fp.p.Log.LogStartOffset()
 		err = fp.p.TakeFetched(r.Batches, r.HighWatermark, r.LogStartOffset)
-		if err == nil && fp.p.Log.LogEndOffset() == before {
+		if err == nil && fp.p.Log.LogEndOffset() == end && fp.p.Log.LogStartOffset() == start {
 			return // only the high watermark was news
 		}
 	}

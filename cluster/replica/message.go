@@ -36,6 +36,7 @@ type FetchPartition struct {
 	LeaderEpoch event.Epoch
 	Offset      event.Offset
 	LastEpoch   event.Epoch
+	LogStart    event.Offset // of the follower's log, by which records count as deleted everywhere
 }
 
 // FetchResponse answers with what changed: records, a new high watermark, or an error.
