@@ -229,6 +229,17 @@ func (im *Image) Config(resourceType int8, name string) []ConfigEntry {
 	return entries
 }
 
+// ConfigResources returns the names of the resources of a type that have something set, sorted.
+func (im *Image) ConfigResources(resourceType int8) []string {
+	var names []string
+	im.configs.each(func(key string, _ []ConfigEntry) {
+		if kind, name := configResource(key); kind == resourceType {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
 // ConfigValue returns the value that was set for a key of a resource.
 func (im *Image) ConfigValue(resourceType int8, name, key string) (string, bool) {
 	entries := im.Config(resourceType, name)
