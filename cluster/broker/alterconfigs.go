@@ -11,10 +11,10 @@ import (
 	"highwater/cluster/world"
 )
 
-// AlterConfigs, versions 0 to 2, and IncrementalAlterConfigs, versions 0 and 1: what only the broker
-// can judge is refused here (Kafka's ConfigAdminManager), the rest is forwarded to the controller,
-// and the answer puts both together in the order of the request. Skipped: loggers of a broker,
-// of which there are none to alter.
+// AlterConfigs, versions 0 to 2, and IncrementalAlterConfigs, versions 0 and 1: what only the
+// broker can judge is refused here (Kafka's ConfigAdminManager), the rest is forwarded to the
+// controller, and the answer puts both together in the order of the request. Skipped: loggers of a
+// broker, of which there are none to alter.
 
 // alteration is one resource of either request.
 type alteration struct {

@@ -53,6 +53,7 @@ type Broker struct {
 	wake        wakeList
 	sessions    fetchSessions
 	producerIDs producerIDs
+	deletions   []*deleteWait // of records, which wait for followers
 	describing  describeBudget
 	clients     map[event.NodeID]*clientConnection
 	creating    map[string]bool // topics that clients missed, asked of the controller
@@ -66,6 +67,7 @@ type Broker struct {
 type held struct {
 	*partition.Partition
 	key   replica.PartitionKey
+	rules topicRules
 	dirty bool
 	// fetches are the client fetches that wait for this partition.
 	fetches []*fetchWait

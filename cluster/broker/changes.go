@@ -31,6 +31,9 @@ func (b *Broker) act(changes []metadata.Change) {
 			b.configChanged(c)
 		}
 	}
+	if len(b.deletions) > 0 {
+		b.tryDeletions()
+	}
 }
 
 func (b *Broker) topicDeleted(topic *metadata.Topic) {
@@ -119,6 +122,7 @@ func (b *Broker) open(topic *metadata.Topic, p *metadata.Partition) (*held, erro
 	h := &held{key: key, Partition: partition.New(b.env, b, topic.Name, topic.ID, p.Index, log,
 		b.checkpoints.highWatermark[key])}
 	h.Settings = b.partitionSettings(topic.Name)
+	h.rules = b.topicRules(key)
 	b.add(h)
 	b.runTickets(log)
 	return h, nil
@@ -178,6 +182,7 @@ func (b *Broker) configChanged(c *metadata.Change) {
 			c.ResourceType == topicResource && h.key.Topic == c.Resource {
 			h.Log.SetConfig(b.logConfig(h.key.Topic))
 			h.Settings = b.partitionSettings(h.key.Topic)
+			h.rules = b.topicRules(h.key)
 		}
 	}
 }

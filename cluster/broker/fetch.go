@@ -15,8 +15,10 @@ import (
 )
 
 // Fetch, versions 4 to 18, for consumers: sessions (KIP-227), topic ids, long polls, leader hints,
-// diverging epochs, both isolation levels. Followers of this cluster use replica.FetchRequest
-// instead. Skipped: reads from followers (KIP-392), throttling.
+// diverging epochs, both isolation levels, and from version 11 on reads from a follower, up to the
+// high watermark that it knows. Followers of this cluster use replica.FetchRequest instead. Only
+// whole batches are answered, where Kafka cuts the last one at the byte limit. Skipped: telling
+// consumers to read from a follower (the rest of KIP-392), throttling.
 
 // wanted is one partition that a client wants records of.
 type wanted struct {
@@ -177,7 +179,7 @@ func (f *fetchWait) try(now bool) bool {
 func (b *Broker) read(f *fetchWait, w *wanted, r *fetchResult, bytesMax int, first bool) {
 	*r = fetchResult{hw: -1, lso: -1, start: -1, leader: event.NoNode, epoch: -1}
 	h := b.held(w.topic, w.index)
-	if r.code = b.refuseFetch(w, h); r.code != 0 {
+	if r.code = b.refuseFetch(w, h, f.version >= fetchFromFollower); r.code != 0 {
 		if p := b.metadata.image.Partition(w.topic, w.index); p != nil {
 			r.leader, r.epoch = p.Leader, p.LeaderEpoch
 		}
@@ -225,7 +227,11 @@ func (b *Broker) readFailed(r *fetchResult, err error) {
 	b.log.Error("read failed", "broker", b.env.ID(), "error", err)
 }
 
-func (b *Broker) refuseFetch(w *wanted, h *held) int16 {
+// fetchFromFollower is the version from which a consumer may read from a follower (KIP-392).
+const fetchFromFollower = 11
+
+// refuseFetch says why a partition cannot be read here; anyReplica takes a follower, too.
+func (b *Broker) refuseFetch(w *wanted, h *held, anyReplica bool) int16 {
 	switch {
 	case w.unknownID:
 		return kerr.UnknownTopicID.Code
@@ -237,7 +243,7 @@ func (b *Broker) refuseFetch(w *wanted, h *held) int16 {
 		return kerr.FencedLeaderEpoch.Code
 	case w.epoch > h.LeaderEpoch():
 		return kerr.UnknownLeaderEpoch.Code
-	case !h.Leads():
+	case !h.Leads() && !anyReplica:
 		return kerr.NotLeaderForPartition.Code
 	}
 	return 0
@@ -305,6 +311,10 @@ func (f *fetchWait) add(out *FetchAnswer, w *wanted, r *fetchResult) {
 	p.RecordBatches = []byte{}
 	if r.diverge != nil {
 		p.DivergingEpoch = *r.diverge
+	}
+	if r.code == kerr.UnknownTopicOrPartition.Code || r.code == kerr.UnknownTopicID.Code {
+		// Kafka makes these answers elsewhere than all others, with another default.
+		p.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
 	}
 	if f.request.IsolationLevel == 1 && r.code == 0 {
 		p.AbortedTransactions = make([]kmsg.FetchResponseTopicPartitionAbortedTransaction, 0, len(r.aborted))

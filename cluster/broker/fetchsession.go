@@ -156,8 +156,14 @@ func (s *fetchSession) rotate() {
 	}
 }
 
+// wantedComparedMax is up to how many partitions each is compared with those before it, which takes
+// no memory.
+const wantedComparedMax = 16
+
+// wantedOf lists what a request names. Of a partition that it names twice the last counts.
 func (b *Broker) wantedOf(r *kmsg.FetchRequest, version int16) []*wanted {
 	var list []*wanted
+	var index map[replica.PartitionKey]*wanted
 	for i := range r.Topics {
 		t := &r.Topics[i]
 		name, unknown := t.Topic, false
@@ -167,11 +173,48 @@ func (b *Broker) wantedOf(r *kmsg.FetchRequest, version int16) []*wanted {
 		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
-			list = append(list, &wanted{topic: name, id: t.TopicID, index: p.Partition,
+			w := &wanted{topic: name, id: t.TopicID, index: p.Partition,
 				offset: event.Offset(p.FetchOffset), bytesMax: int(p.PartitionMaxBytes),
 				epoch: event.Epoch(p.CurrentLeaderEpoch), lastEpoch: event.Epoch(p.LastFetchedEpoch),
-				unknownID: unknown})
+				unknownID: unknown}
+			if len(list) == wantedComparedMax && index == nil {
+				index = indexOf(list)
+			}
+			if before := findWanted(list, index, w); before != nil {
+				*before = *w
+				continue
+			}
+			if index != nil && !unknown {
+				index[keyOf(w)] = w
+			}
+			list = append(list, w)
 		}
 	}
 	return list
+}
+
+func indexOf(list []*wanted) map[replica.PartitionKey]*wanted {
+	index := make(map[replica.PartitionKey]*wanted, 2*len(list))
+	for _, w := range list {
+		if !w.unknownID {
+			index[keyOf(w)] = w
+		}
+	}
+	return index
+}
+
+// findWanted finds an earlier mention of a partition. Ids that nobody knows are not told apart.
+func findWanted(list []*wanted, index map[replica.PartitionKey]*wanted, w *wanted) *wanted {
+	if w.unknownID {
+		return nil
+	}
+	if index != nil {
+		return index[keyOf(w)]
+	}
+	for _, before := range list {
+		if before.index == w.index && before.topic == w.topic && !before.unknownID {
+			return before
+		}
+	}
+	return nil
 }

@@ -34,11 +34,13 @@ type followerSession struct {
 // position is one partition of a follower's session.
 type position struct {
 	replica.FetchPartition
-	h       *held
-	sentHW  event.Offset
-	queued  bool
-	code    int16
-	diverge *replica.FetchedPartition
+	h      *held
+	sentHW event.Offset
+	// sentStart is the log start offset that the follower was told last.
+	sentStart event.Offset
+	queued    bool
+	code      int16
+	diverge   *replica.FetchedPartition
 }
 
 // seenInterval bounds how often unchanged positions of a session are walked.
@@ -67,6 +69,9 @@ func (b *Broker) serveFollower(call *world.Call, r *replica.FetchRequest) {
 	}
 	for i := range r.Partitions {
 		b.takePosition(s, &r.Partitions[i], r.BrokerEpoch)
+	}
+	if len(b.deletions) > 0 {
+		b.tryDeletions()
 	}
 	s.seen(b.env.VirtualNow())
 	b.answerFollower(s, r.MaxWait == 0)
@@ -106,7 +111,7 @@ func (s *followerSession) forget(key replica.PartitionKey) {
 func (b *Broker) takePosition(s *followerSession, fp *replica.FetchPartition, brokerEpoch int64) {
 	pos := s.positions[fp.PartitionKey]
 	if pos == nil {
-		pos = &position{sentHW: -1}
+		pos = &position{sentHW: -1, sentStart: -1}
 		s.positions[fp.PartitionKey] = pos
 		s.order = append(s.order, pos)
 	}
@@ -151,7 +156,7 @@ func (b *Broker) comparePosition(s *followerSession, pos *position, brokerEpoch 
 	pos.h.FollowerFetched(s.replica, pos.Offset, brokerEpoch)
 	if pos.Offset < log.LogEndOffset() {
 		s.tell(pos)
-	} else if pos.sentHW != pos.h.HighWatermark() {
+	} else if pos.sentHW != pos.h.HighWatermark() || pos.LogStart < log.LogStartOffset() {
 		s.queue(pos)
 	}
 }
@@ -275,10 +280,10 @@ func (b *Broker) fetched(pos *position, bytesMax, whole int) (replica.FetchedPar
 			return f, false
 		}
 	}
-	if len(f.Batches) == 0 && pos.sentHW == f.HighWatermark {
+	if len(f.Batches) == 0 && pos.sentHW == f.HighWatermark && pos.sentStart == f.LogStartOffset {
 		return f, false
 	}
-	pos.sentHW = f.HighWatermark
+	pos.sentHW, pos.sentStart = f.HighWatermark, f.LogStartOffset
 	return f, true
 }
 

@@ -90,7 +90,7 @@ func (b *Broker) listOffset(topic string, asked *kmsg.ListOffsetsRequestTopicPar
 	p := noOffset(asked.Partition, 0)
 	h := b.held(topic, asked.Partition)
 	if p.ErrorCode = b.refuseFetch(&wanted{topic: topic, index: asked.Partition,
-		epoch: event.Epoch(asked.CurrentLeaderEpoch)}, h); p.ErrorCode != 0 {
+		epoch: event.Epoch(asked.CurrentLeaderEpoch)}, h, false); p.ErrorCode != 0 {
 		return p
 	}
 	if asked.Timestamp == askLatestTiered || asked.Timestamp == askEarliestToMove {

@@ -35,7 +35,7 @@ func (b *Broker) endOfEpoch(topic string, asked *kmsg.OffsetForLeaderEpochReques
 	p.Partition, p.LeaderEpoch, p.EndOffset = asked.Partition, -1, -1
 	h := b.held(topic, asked.Partition)
 	p.ErrorCode = b.refuseFetch(&wanted{topic: topic, index: asked.Partition,
-		epoch: event.Epoch(asked.CurrentLeaderEpoch)}, h)
+		epoch: event.Epoch(asked.CurrentLeaderEpoch)}, h, false)
 	if p.ErrorCode != 0 {
 		return p
 	}

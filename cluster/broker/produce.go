@@ -10,6 +10,7 @@ import (
 	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 	"highwater/cluster/partition"
+	"highwater/cluster/record"
 	"highwater/cluster/world"
 )
 
@@ -28,6 +29,8 @@ type produceWait struct {
 	open     int
 	needs    event.WaitBegan
 	ended    bool
+	// strayTransaction says that a batch is transactional and the request has no transactional id.
+	strayTransaction bool
 }
 
 // producePart is one partition of a waiting Produce.
@@ -40,11 +43,15 @@ type producePart struct {
 
 func (b *Broker) produce(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.ProduceRequest)
+	if namedTwice(body, len(r.Batches)) {
+		keepLast(body, r)
+	}
 	response := kmsg.NewPtrProduceResponse()
 	response.Version = r.Version
 	response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
 	w := &produceWait{b: b, call: call, request: body, response: response}
 	w.waiter = w
+	w.strayTransaction = transactionWithoutID(body, r)
 	next := 0
 	for i := range body.Topics {
 		next = b.produceTopic(w, r, i, next)
@@ -81,7 +88,11 @@ func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
 		*p = kmsg.NewProduceResponseTopicPartition()
 		p.Partition = topic.Partitions[j].Partition
 		p.BaseOffset, p.LogAppendTime, p.LogStartOffset = -1, -1, -1
-		b.producePartition(w, r, &r.Batches[next], name, i, j)
+		if w.strayTransaction {
+			p.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		} else {
+			b.producePartition(w, r, &r.Batches[next], name, i, j)
+		}
 		next++
 	}
 	return next
@@ -95,16 +106,16 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 		if message != "" {
 			out.ErrorMessage = &message
 		}
-		if batch.Err != nil && code == batch.Err.Code {
-			for _, e := range batch.Err.Records {
-				row := kmsg.NewProduceResponseTopicPartitionErrorRecord()
-				row.RelativeOffset, row.ErrorMessage = e.BatchIndex, &e.Message
-				out.ErrorRecords = append(out.ErrorRecords, row)
-			}
-		}
 		if code == kerr.NotLeaderForPartition.Code {
 			b.hintLeader(w.response, out, topic)
 		}
+		return
+	}
+	if b.refuseBatch(out, h, batch) {
+		return
+	}
+	if err := h.rules.fit(batch); err != nil {
+		b.produceFailed(out, h, err)
 		return
 	}
 	appended, err := h.Append(batch.Buffer, batch.Facts.Header, w.request.Acks == -1)
@@ -141,8 +152,14 @@ func (b *Broker) refuseProduce(body *kmsg.ProduceRequest, r *Request, batch *Bat
 	if known == nil {
 		return kerr.UnknownTopicOrPartition.Code, ""
 	}
-	if batch.Err != nil {
-		return batch.Err.Code, batch.Err.Message
+	if batch.Err != nil && batch.Err.Stage == record.StageFrame {
+		if batch.Err.Code == kerr.CorruptMessage.Code {
+			return batch.Err.Code, batch.Err.Message
+		}
+		return batch.Err.Code, ""
+	}
+	if r.Version < 7 && batch.Facts.Attributes.Codec() == record.Zstd {
+		return kerr.UnsupportedCompressionType.Code, ""
 	}
 	switch body.Acks {
 	case -1, 0, 1:
@@ -150,29 +167,13 @@ func (b *Broker) refuseProduce(body *kmsg.ProduceRequest, r *Request, batch *Bat
 		return kerr.InvalidRequiredAcks.Code, ""
 	}
 	if isInternal(topic) && r.ClientID != "__admin_client" {
-		return kerr.InvalidTopicException.Code, "the topic " + topic + " is the cluster's own"
+		return kerr.InvalidTopicException.Code, ""
 	}
 	if batch.Facts.Attributes.Transactional() {
 		return kerr.InvalidTxnState.Code, "this broker has no transaction coordinator yet"
 	}
 	if h == nil || !h.Leads() {
 		return kerr.NotLeaderForPartition.Code, ""
-	}
-	return b.refuseBatch(h, batch)
-}
-
-// refuseBatch checks a batch against its topic's configuration.
-func (b *Broker) refuseBatch(h *held, batch *Batch) (code int16, message string) {
-	cfg := h.Log.Config()
-	if cfg.CleanupPolicy&commitlog.CleanupCompact != 0 && batch.Facts.NullKey >= 0 {
-		return kerr.InvalidRecord.Code, "a compacted topic takes only records with a key"
-	}
-	if cfg.TimestampType == commitlog.CreateTime {
-		ahead := batch.Facts.MaxTimestamp - b.env.UnixMilli()
-		if limit := b.config.Settings.TimestampAfterMax; ahead > int64(limit/time.Millisecond) {
-			return kerr.InvalidTimestamp.Code,
-				"a record's timestamp lies further ahead than message.timestamp.after.max.ms"
-		}
 	}
 	return 0, ""
 }
@@ -182,16 +183,14 @@ func (b *Broker) produceFailed(out *kmsg.ProduceResponseTopicPartition, h *held,
 	var producer *commitlog.ProducerError
 	switch {
 	case errors.As(err, &refused):
-		out.ErrorCode = refused.Code
+		refusedByLog(out, h, refused.Code)
 	case errors.As(err, &producer):
-		out.ErrorCode = producer.Code
+		refusedByLog(out, h, producer.Code)
 		b.emitRefused(h, producer)
 	default:
-		out.ErrorCode = kerr.KafkaStorageError.Code
+		refusedByLog(out, h, kerr.KafkaStorageError.Code)
 		b.failDisk("append", err)
 	}
-	message := err.Error()
-	out.ErrorMessage = &message
 }
 
 func (b *Broker) emitRefused(h *held, err *commitlog.ProducerError) {

@@ -33,19 +33,23 @@ var ranges = []Range{
 	{Key: 1, Min: 4, Max: 18, Advertised: 4},
 	{Key: 2, Min: 1, Max: 11, Advertised: 1},
 	{Key: 3, Min: 0, Max: 13},
+	{Key: 17, Min: 0, Max: 1},
 	{Key: 18, Min: 0, Max: 5},
 	{Key: 19, Min: 2, Max: 7, Advertised: 2},
 	{Key: 20, Min: 1, Max: 6, Advertised: 1},
+	{Key: 21, Min: 0, Max: 2},
 	{Key: 22, Min: 0, Max: 5},
 	{Key: 23, Min: 2, Max: 4, Advertised: 2},
 	{Key: 32, Min: 1, Max: 4, Advertised: 1},
 	{Key: 33, Min: 0, Max: 2},
+	{Key: 36, Min: 0, Max: 2},
 	{Key: 37, Min: 0, Max: 3},
 	{Key: 43, Min: 0, Max: 2},
 	{Key: 44, Min: 0, Max: 1},
 	{Key: 55, Min: 0, Max: 2},
 	{Key: 60, Min: 0, Max: 2},
 	{Key: 61, Min: 0, Max: 0},
+	{Key: 74, Min: 0, Max: 1},
 	{Key: 75, Min: 0, Max: 0},
 }
 
@@ -68,12 +72,16 @@ func (b *Broker) handle(call *world.Call, r *Request) {
 		b.listOffsets(call, r)
 	case 3:
 		b.metadataRequest(call, r)
+	case 17:
+		b.saslHandshake(call, r)
 	case 18:
 		b.apiVersions(call, r)
 	case 19:
 		b.createTopics(call, r)
 	case 20:
 		b.deleteTopics(call, r)
+	case 21:
+		b.deleteRecords(call, r)
 	case 22:
 		b.initProducerID(call, r)
 	case 23:
@@ -82,6 +90,8 @@ func (b *Broker) handle(call *world.Call, r *Request) {
 		b.describeConfigs(call, r)
 	case 33:
 		b.alterConfigs(call, r)
+	case 36:
+		b.saslAuthenticate(call, r)
 	case 37:
 		b.createPartitions(call, r)
 	case 43:
@@ -94,6 +104,8 @@ func (b *Broker) handle(call *world.Call, r *Request) {
 		b.describeCluster(call, r)
 	case 61:
 		b.describeProducers(call, r)
+	case 74:
+		b.listConfigResources(call, r)
 	case 75:
 		b.describeTopicPartitions(call, r)
 	}

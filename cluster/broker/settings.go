@@ -24,7 +24,6 @@ type Settings struct {
 	DefaultReplication  int16         // default.replication.factor
 	FetchSessionSlots   int           // max.incremental.fetch.session.cache.slots
 	FetchBytesMax       int           // fetch.max.bytes
-	TimestampAfterMax   time.Duration // log.message.timestamp.after.max.ms
 	TruncateToHighWater bool          // highwater.truncate.to.high.watermark: the rule before 0.11
 }
 
@@ -37,7 +36,7 @@ func DefaultSettings() Settings {
 		FlushCheckpoint: time.Minute, RetentionCheck: 5 * time.Minute,
 		FileDeleteDelay: time.Minute, ProducerIDExpiry: 24 * time.Hour,
 		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 1,
-		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20, TimestampAfterMax: time.Hour,
+		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20,
 	}
 }
 
