@@ -35,6 +35,9 @@ func walk(p *place, limit int32, names ...string) (seen []string) {
 		response := ask[*kmsg.DescribeTopicPartitionsResponse](p, 0, request)
 		onPage := 0
 		for _, topic := range response.Topics {
+			if len(topic.Partitions) == 0 {
+				p.t.Errorf("limit %d: a page names %s and none of its partitions", limit, *topic.Topic)
+			}
 			for _, partition := range topic.Partitions {
 				seen = append(seen, fmt.Sprintf("%s-%d", *topic.Topic, partition.Partition))
 				onPage++
