@@ -407,3 +407,26 @@ func TestFollowerKeepsCommittedRecordsAcrossTwoElections(t *testing.T) {
 		t.Errorf("order-3 was acknowledged and committed; broker 3 leads with a log that ends at %d", end)
 	}
 }
+
+// Found live: with a clock twice as fast the rest of a wait shrank to a nanosecond that no timer
+// could pass, and the loop stood at one instant for ever.
+func TestClusterGoesOnWithClocksOfAnyRate(t *testing.T) {
+	for _, rate := range []int32{1, 300, 999, 1001, 2000, 3000, 7000} {
+		c, _ := start(t, Config{Seed: uint64(rate), Latency: time.Millisecond})
+		d := drive(t, c)
+		d.ready()
+		d.topic("orders", "2", 1, 2, 3)
+		l := d.load("orders")
+		for _, id := range c.nodes() {
+			must(t, c.Clock(id, time.Hour, rate))
+		}
+		c.World().RunFor(time.Minute)
+		for _, id := range c.nodes() {
+			must(t, c.Clock(id, 0, 1000))
+		}
+		c.World().RunFor(time.Minute)
+		l.stopped = true
+		d.settled("orders")
+		l.check()
+	}
+}

@@ -63,7 +63,7 @@ func (s *waitSet) init(b *Broker) { s.b = b }
 func (s *waitSet) begin(w *pendingWait, limit time.Duration, what event.WaitBegan) {
 	env := s.b.env
 	w.id = env.NextID()
-	w.due = env.VirtualNow() + int64(limit)
+	w.due = env.VirtualDue(limit)
 	w.idle = what.Idle
 	what.Wait, what.Due = w.id, w.due
 	w.began = what.Emit(env.Events, event.RuleNone)
@@ -88,7 +88,7 @@ func (s *waitSet) arm() {
 	if len(s.heap) == 0 || s.timer.Armed() && s.timer.Due() <= s.heap[0].due {
 		return
 	}
-	in := time.Duration(s.heap[0].due - s.b.env.VirtualNow())
+	in := s.b.env.Until(s.heap[0].due)
 	if s.timer == nil {
 		s.timer = s.b.env.AfterQuiet("waits", in, s.expire)
 		return

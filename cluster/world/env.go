@@ -61,6 +61,18 @@ func (e *Env) NextID() int64 { return e.world.NextID() }
 // VirtualNow is the world's time in nanoseconds, as events carry it.
 func (e *Env) VirtualNow() int64 { return e.world.now }
 
+// VirtualDue is the virtual time at which the node's own clock will have advanced by d. It is never
+// now for a d above zero, or a timer for the rest of a wait could fire for ever.
+func (e *Env) VirtualDue(d time.Duration) int64 {
+	rate := e.node.clock.rate
+	return e.world.now + (max(0, int64(d))*1000+rate-1)/rate
+}
+
+// Until is how far the node's own clock will advance until a virtual time.
+func (e *Env) Until(due int64) time.Duration {
+	return time.Duration((max(0, due-e.world.now)*e.node.clock.rate + 999) / 1000)
+}
+
 // UUID throws a random version-4 identifier that does not start with a dash, as Kafka's do.
 func (e *Env) UUID() event.UUID { return RandomUUID(e.dice) }
 
@@ -154,7 +166,7 @@ func (t *Timer) Reset(d time.Duration) {
 	t.Stop()
 	t.id = w.NextID()
 	t.armed++
-	t.due = w.now + max(0, int64(d))*1000/t.env.node.clock.rate
+	t.due = t.env.VirtualDue(d)
 	if !t.quiet {
 		t.cause = event.TimerArmed{Timer: t.id, Name: t.name, Due: t.due}.
 			Emit(t.env.Events, event.RuleNone)

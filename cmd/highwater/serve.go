@@ -38,6 +38,7 @@ const (
 	readyTimeout      = 30 * time.Second
 	readyPoll         = 10 * time.Millisecond
 	gcPercent         = 200
+	stopTimeout       = 2 * time.Second
 )
 
 // serveCommand runs a cluster and its page until it is interrupted.
@@ -69,11 +70,24 @@ func serveCommand(args []string, stdout, stderr io.Writer) int {
 		openBrowser(m.pageAddress())
 	}
 	<-ctx.Done()
-	if err := m.close(); err != nil {
+	stop() // a second interrupt ends the program at once
+	if err := m.closeInTime(); err != nil {
 		fmt.Fprintln(stderr, "highwater: stopping:", err)
 		return 1
 	}
 	return 0
+}
+
+// closeInTime stops cleanly, but not for ever: whoever interrupts a program wants it to end.
+func (m *mainWorld) closeInTime() error {
+	done := make(chan error, 1)
+	go func() { done <- m.close() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("not stopped after %v; the next start recovers the logs", stopTimeout)
+	}
 }
 
 // mainWorld is the running program: one live cluster, its hub and its page.
