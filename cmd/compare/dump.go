@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// dumpEverything lets Kafka's dump tool read all files that the cluster left: segments with every
+// record, both indexes checked against them, producer snapshots, and the metadata log decoded
+// into its records. Two replicas of a partition must read the same.
+func dumpEverything(ctx context.Context, l *lab) error {
+	folders, err := partitionFolders(l.data)
+	if err != nil {
+		return err
+	}
+	if len(folders) == 0 {
+		return errors.New("no partition's folder in the data directory")
+	}
+	read := map[string]string{} // by partition and file: what the first replica's dump says
+	var problems []error
+	files := 0
+	for _, folder := range folders {
+		n, err := dumpFolder(ctx, l, folder, read)
+		files += n
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	fmt.Printf("     %d files of %d replicas read\n", files, len(folders))
+	return errors.Join(problems...)
+}
+
+// partitionFolders are the folders with a segment below root.
+func partitionFolders(root string) ([]string, error) {
+	var list []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".log") && !entry.IsDir() {
+			if folder := filepath.Dir(path); !slices.Contains(list, folder) {
+				list = append(list, folder)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// trouble are the words with which the dump tool says that a file is not as it must be.
+var trouble = regexp.MustCompile(`(?m)^(.*isvalid: false.*|.*[Mm]ismatch.*|.*Found timestamp.*|` +
+	`.*[Ii]ndex is out of order.*|.*Could not (decode|deserialize|skip).*|.*Error at .*|` +
+	`.*[Nn]on-?[Cc]onsecutive.*|.*Exception.*|.*does not exist.*|.*bytes? are? (not|in)valid.*)$`)
+
+// dumpFolder lets one run of the tool read a whole folder, because starting it takes longer than
+// reading. The tool checks an index against the segment beside it.
+func dumpFolder(ctx context.Context, l *lab, folder string, read map[string]string) (int, error) {
+	var files []string
+	for _, kind := range []string{"log", "index", "timeindex", "txnindex", "snapshot"} {
+		found, err := filepath.Glob(filepath.Join(folder, "*."+kind))
+		if err != nil {
+			return 0, err
+		}
+		files = append(files, found...)
+	}
+	metadata := filepath.Base(folder) == "__cluster_metadata-0"
+	args := []string{"--files", strings.Join(files, ",")}
+	if metadata {
+		args = append(args, "--cluster-metadata-decoder")
+	} else {
+		args = append(args, "--deep-iteration")
+	}
+	where, err := filepath.Rel(l.data, folder)
+	if err != nil {
+		return 0, err
+	}
+	out, err := l.kafka.tool(ctx, "", "dump-log", args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", where, err)
+	}
+	if found := trouble.FindAllString(out, 5); len(found) > 0 {
+		return 0, fmt.Errorf("%s: %s", where, strings.Join(found, "\n"))
+	}
+	if n := strings.Count(out, "Dumping "); n != len(files) {
+		return n, fmt.Errorf("%s: %d of %d files were read", where, n, len(files))
+	}
+	for _, part := range strings.Split(out, "Dumping ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		if err := sameAsOtherReplicas(read, where, name, text); err != nil {
+			return len(files), err
+		}
+	}
+	return len(files), nil
+}
+
+// sameAsOtherReplicas compares the dump of a segment with that of the replica that came first.
+// After a clean stop of a cluster nobody wrote to, every replica holds the same.
+func sameAsOtherReplicas(read map[string]string, where, path, text string) error {
+	partition, name := filepath.Base(where), filepath.Base(path)
+	if !strings.HasSuffix(name, ".log") || partition == "__cluster_metadata-0" {
+		return nil
+	}
+	key := filepath.Join(partition, name)
+	first, known := read[key]
+	if !known {
+		read[key] = text
+		return nil
+	}
+	if first != text {
+		return fmt.Errorf("%s: %s differs from another replica's", where, name)
+	}
+	return nil
+}
