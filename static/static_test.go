@@ -14,7 +14,7 @@ const (
 	linesMax   = 500
 	columnsMax = 100
 	// bytesMax bounds what a browser loads uncompressed before the first event.
-	bytesMax = 280_000
+	bytesMax = 250_000
 )
 
 // layers are the folders of scripts from the lowest up; a script imports from its own folder and

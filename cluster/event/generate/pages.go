@@ -113,18 +113,19 @@ func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: area, class and narration of each kind; the rules.\n" +
 		"const fact = (area, narration) => ({ area, class: \"fact\", narration });\n" +
-		"const detail = (area, narration) => ({ area, class: \"detail\", narration });\n\n" +
+		"const detail = (area, narration) => ({ area, class: \"detail\", narration });\n" +
+		"const rule = (text, source) => ({ text, source });\n\n" +
 		"export const kinds = {\n")
 	for _, row := range event.Rows() {
 		class := "fact"
 		if row.Class == event.Detail {
 			class = "detail"
 		}
-		fmt.Fprintf(&b, "  %s: %s(%q, %q),\n", row.Name, class, row.Area, row.Narration)
+		fmt.Fprintf(&b, "\t%s: %s(%q, %q),\n", row.Name, class, row.Area, row.Narration)
 	}
 	b.WriteString("};\n\nexport const rules = {\n")
 	for _, r := range event.Rules() {
-		fmt.Fprintf(&b, "  %q: { text: %q, source: %q },\n", r.Name, r.Text, r.Source)
+		fmt.Fprintf(&b, "\t%q: rule(%q, %q),\n", r.Name, r.Text, r.Source)
 	}
 	b.WriteString("};\n")
 	return b.Bytes()

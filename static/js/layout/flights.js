@@ -7,14 +7,14 @@ import { recordAt } from './scene.js';
 const CHIPS_MOST = 2;
 const ELEMENTS_MOST = 24;
 const ERROR_WORDS = {
-  3: 'unknown topic',
-  6: 'not the leader',
-  7: 'timed out',
-  19: 'not enough replicas',
-  20: 'not enough replicas after append',
-  45: 'out of order sequence',
-  74: 'fenced leader epoch',
-  76: 'unknown leader epoch',
+	3: 'unknown topic',
+	6: 'not the leader',
+	7: 'timed out',
+	19: 'not enough replicas',
+	20: 'not enough replicas after append',
+	45: 'out of order sequence',
+	74: 'fenced leader epoch',
+	76: 'unknown leader epoch',
 };
 
 /**
@@ -35,83 +35,83 @@ const ERROR_WORDS = {
  *  @param {object} message in the form of scene.messageOf
  *  @returns {Flight | null} */
 export function flightOfMessage(scene, message, follow) {
-  const { api, isAnswer } = message;
-  const from = clientColumn(scene, message.from) ?? message.from;
-  const to = clientColumn(scene, message.to) ?? message.to;
-  const low = [from, to].some((id) => scene.controllers.some((node) => node.id === id));
-  const flight = { id: `m${message.id}`, from, to, idle: message.idle, ...blank };
-  if (low) return { ...flight, kind: 'dot', text: api };
-  const inFocus = concerns(scene, message);
-  if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message) };
-  if (api === 'Fetch' && !isAnswer) {
-    return { ...flight, kind: 'ask', text: `fetch from ${message.offset}`, dim: !inFocus };
-  }
-  if (api === 'Fetch' && message.records > 0) {
-    const parcel = chipsOf(scene, message, follow);
-    return { ...flight, ...parcel, kind: 'parcel', note: inFocus ? `HW ${message.hw}` : '' };
-  }
-  if (api === 'Fetch') {
-    const text = inFocus ? `HW ${message.hw}` : 'nothing new';
-    return { ...flight, kind: 'answer', text, dim: !inFocus };
-  }
-  return { ...flight, kind: isAnswer ? 'answer' : 'ask', text: wordsOf(api) };
+	const { api, isAnswer } = message;
+	const from = clientColumn(scene, message.from) ?? message.from;
+	const to = clientColumn(scene, message.to) ?? message.to;
+	const low = [from, to].some((id) => scene.controllers.some((node) => node.id === id));
+	const flight = { id: `m${message.id}`, from, to, idle: message.idle, ...blank };
+	if (low) return { ...flight, kind: 'dot', text: api };
+	const inFocus = concerns(scene, message);
+	if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message) };
+	if (api === 'Fetch' && !isAnswer) {
+		return { ...flight, kind: 'ask', text: `fetch from ${message.offset}`, dim: !inFocus };
+	}
+	if (api === 'Fetch' && message.records > 0) {
+		const parcel = chipsOf(scene, message, follow);
+		return { ...flight, ...parcel, kind: 'parcel', note: inFocus ? `HW ${message.hw}` : '' };
+	}
+	if (api === 'Fetch') {
+		const text = inFocus ? `HW ${message.hw}` : 'nothing new';
+		return { ...flight, kind: 'answer', text, dim: !inFocus };
+	}
+	return { ...flight, kind: isAnswer ? 'answer' : 'ask', text: wordsOf(api) };
 }
 
 /** A request of an outside client, or its answer.
  *  @param {object} event RequestReceived or ResponseSent
  *  @returns {Flight | null} */
 export function flightOfClient(scene, event, follow) {
-  const { fields, node } = event;
-  const isAnswer = event.event === 'ResponseSent';
-  const column = clientColumn(scene, Number(fields.connection));
-  if (!column) return null;
-  const message = {
-    topic: fields.topic,
-    partition: fields.partition,
-    offset: Number(fields.offset),
-    records: fields.records,
-  };
-  const flight = {
-    ...blank,
-    id: `c${fields.connection}-${fields.request}-${isAnswer ? 'a' : 'q'}`,
-    from: isAnswer ? node : column,
-    to: isAnswer ? column : node,
-    idle: fields.idle,
-  };
-  const face = isAnswer
-    ? clientAnswer(scene, fields, message, follow)
-    : clientQuestion(scene, fields, message);
-  return { ...flight, ...face };
+	const { fields, node } = event;
+	const isAnswer = event.event === 'ResponseSent';
+	const column = clientColumn(scene, Number(fields.connection));
+	if (!column) return null;
+	const message = {
+		topic: fields.topic,
+		partition: fields.partition,
+		offset: Number(fields.offset),
+		records: fields.records,
+	};
+	const flight = {
+		...blank,
+		id: `c${fields.connection}-${fields.request}-${isAnswer ? 'a' : 'q'}`,
+		from: isAnswer ? node : column,
+		to: isAnswer ? column : node,
+		idle: fields.idle,
+	};
+	const face = isAnswer
+		? clientAnswer(scene, fields, message, follow)
+		: clientQuestion(scene, fields, message);
+	return { ...flight, ...face };
 }
 
 function builtInProduce(scene, message) {
-  if (message.isAnswer) return { kind: 'answer', text: `ack ${message.offset}` };
-  return clientQuestion(scene, { api: 'Produce' }, message);
+	if (message.isAnswer) return { kind: 'answer', text: `ack ${message.offset}` };
+	return clientQuestion(scene, { api: 'Produce' }, message);
 }
 
 const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };
 
 function clientQuestion(scene, fields, message) {
-  if (fields.api === 'Produce') {
-    // What it carries has no offset before the leader appends it, so there is no key to show.
-    const count = `${message.records} ${message.records === 1 ? 'record' : 'records'}`;
-    const where = concerns(scene, message) ? '' : ` to ${message.topic}-${message.partition}`;
-    return { kind: 'parcel', chips: [`${count}${where}`], note: acksOf(fields.acks) };
-  }
-  if (fields.api === 'Fetch') return { kind: 'ask', text: `fetch from ${message.offset}` };
-  return { kind: 'ask', text: wordsOf(fields.api), dim: true };
+	if (fields.api === 'Produce') {
+		// What it carries has no offset before the leader appends it, so there is no key to show.
+		const count = `${message.records} ${message.records === 1 ? 'record' : 'records'}`;
+		const where = concerns(scene, message) ? '' : ` to ${message.topic}-${message.partition}`;
+		return { kind: 'parcel', chips: [`${count}${where}`], note: acksOf(fields.acks) };
+	}
+	if (fields.api === 'Fetch') return { kind: 'ask', text: `fetch from ${message.offset}` };
+	return { kind: 'ask', text: wordsOf(fields.api), dim: true };
 }
 
 function clientAnswer(scene, fields, message, follow) {
-  if (fields.errorCode) {
-    const text = ERROR_WORDS[fields.errorCode] ?? `error ${fields.errorCode}`;
-    return { kind: 'answer', text, alarm: true };
-  }
-  if (fields.api === 'Produce') return { kind: 'answer', text: `ack ${message.offset}` };
-  if (fields.api === 'Fetch' && message.records > 0) {
-    return { kind: 'parcel', ...chipsOf(scene, message, follow) };
-  }
-  return { kind: 'answer', text: fields.api === 'Fetch' ? 'nothing new' : 'ok', dim: true };
+	if (fields.errorCode) {
+		const text = ERROR_WORDS[fields.errorCode] ?? `error ${fields.errorCode}`;
+		return { kind: 'answer', text, alarm: true };
+	}
+	if (fields.api === 'Produce') return { kind: 'answer', text: `ack ${message.offset}` };
+	if (fields.api === 'Fetch' && message.records > 0) {
+		return { kind: 'parcel', ...chipsOf(scene, message, follow) };
+	}
+	return { kind: 'answer', text: fields.api === 'Fetch' ? 'nothing new' : 'ok', dim: true };
 }
 
 const acksOf = (acks) => (acks === undefined ? '' : `acks=${acks === -1 ? 'all' : acks}`);
@@ -120,54 +120,54 @@ const acksOf = (acks) => (acks === undefined ? '' : `acks=${acks === -1 ? 'all' 
 const wordsOf = (api) => api.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 
 function concerns({ focus }, { topic, partition }) {
-  return focus !== null && topic === focus.topic && partition === focus.partition;
+	return focus !== null && topic === focus.topic && partition === focus.partition;
 }
 
 function chipsOf(scene, message, follow) {
-  const { focus } = scene;
-  if (!concerns(scene, message)) {
-    const text = `${message.records} × ${message.topic}-${message.partition}`;
-    return { chips: [text], followed: false };
-  }
-  const chips = [];
-  let followed = false;
-  for (let i = 0; i < Math.min(message.records, CHIPS_MOST); i += 1) {
-    const offset = message.offset + i;
-    chips.push(recordAt(focus, offset)?.key || `#${offset}`);
-  }
-  if (message.records > CHIPS_MOST) chips.push(`+${message.records - CHIPS_MOST}`);
-  if (follow && concerns(scene, follow)) {
-    const last = message.offset + message.records;
-    followed = follow.offset >= message.offset && follow.offset < last;
-  }
-  return { chips, followed };
+	const { focus } = scene;
+	if (!concerns(scene, message)) {
+		const text = `${message.records} × ${message.topic}-${message.partition}`;
+		return { chips: [text], followed: false };
+	}
+	const chips = [];
+	let followed = false;
+	for (let i = 0; i < Math.min(message.records, CHIPS_MOST); i += 1) {
+		const offset = message.offset + i;
+		chips.push(recordAt(focus, offset)?.key || `#${offset}`);
+	}
+	if (message.records > CHIPS_MOST) chips.push(`+${message.records - CHIPS_MOST}`);
+	if (follow && concerns(scene, follow)) {
+		const last = message.offset + message.records;
+		followed = follow.offset >= message.offset && follow.offset < last;
+	}
+	return { chips, followed };
 }
 
 function clientColumn(scene, connection) {
-  const client = scene.clientOf.get(connection);
-  if (!client) return null;
-  const isReader = scene.readers.includes(client);
-  return isReader ? readerColumn(client.id) : producerColumn(client.id);
+	const client = scene.clientOf.get(connection);
+	if (!client) return null;
+	const isReader = scene.readers.includes(client);
+	return isReader ? readerColumn(client.id) : producerColumn(client.id);
 }
 
 /** Columns that are not on the stage stand behind the last one of their side. */
 export function landing(geometry, column) {
-  if (geometry.columns[column]) return column;
-  const name = String(column);
-  const rest = name.startsWith('producer') ? producerColumn(REST) : readerColumn(REST);
-  return geometry.columns[rest] ? rest : null;
+	if (geometry.columns[column]) return column;
+	const name = String(column);
+	const rest = name.startsWith('producer') ? producerColumn(REST) : readerColumn(REST);
+	return geometry.columns[rest] ? rest : null;
 }
 
 /** More tokens than can be told apart become one per link, direction and kind, counted.
  *  @param {Flight[]} flights @returns {Flight[]} */
 export function aggregate(flights) {
-  if (flights.length <= ELEMENTS_MOST) return flights;
-  const groups = new Map();
-  for (const flight of flights) {
-    const id = `${flight.from}>${flight.to}/${flight.kind}`;
-    const group = groups.get(id);
-    if (group) group.count += flight.count;
-    else groups.set(id, { ...flight, id: `g${id}` });
-  }
-  return [...groups.values()].slice(0, ELEMENTS_MOST);
+	if (flights.length <= ELEMENTS_MOST) return flights;
+	const groups = new Map();
+	for (const flight of flights) {
+		const id = `${flight.from}>${flight.to}/${flight.kind}`;
+		const group = groups.get(id);
+		if (group) group.count += flight.count;
+		else groups.set(id, { ...flight, id: `g${id}` });
+	}
+	return [...groups.values()].slice(0, ELEMENTS_MOST);
 }

@@ -4,41 +4,41 @@
 
 /** Measures in rem. */
 const WIDE = {
-  pad: 0.9,
-  air: 5.9,
-  isr: 1.9,
-  plinth: 5,
-  quorum: 2.9,
-  headroom: 4.1,
-  producer: { least: 10.6, most: 13.5 },
-  reader: { least: 6.2, most: 8 },
-  broker: { most: 22 },
-  ruler: 3.9,
-  brokerGap: 0.9,
-  readerGap: 1.2,
-  readersGap: 0.5,
-  pipe: 0.5,
-  pipeGap: 0.32,
-  laneTop: 1.6,
-  lane: 2.15,
+	pad: 0.9,
+	air: 5.9,
+	isr: 1.9,
+	plinth: 5,
+	quorum: 2.9,
+	headroom: 4.1,
+	producer: { least: 10.6, most: 13.5 },
+	reader: { least: 6.2, most: 8 },
+	broker: { most: 22 },
+	ruler: 3.9,
+	brokerGap: 0.9,
+	readerGap: 1.2,
+	readersGap: 0.5,
+	pipe: 0.5,
+	pipeGap: 0.32,
+	laneTop: 1.6,
+	lane: 2.15,
 };
 const NARROW = {
-  ...WIDE,
-  pad: 0.5,
-  air: 3.4,
-  isr: 2.7,
-  plinth: 2.6,
-  quorum: 1.9,
-  headroom: 2.2,
-  producer: { least: 0, most: 0 },
-  reader: { least: 3.4, most: 3.4 },
-  broker: { most: 20 },
-  ruler: 0.2,
-  brokerGap: 0.35,
-  readerGap: 0.5,
-  readersGap: 0,
-  pipe: 0,
-  pipeGap: 0,
+	...WIDE,
+	pad: 0.5,
+	air: 3.4,
+	isr: 2.7,
+	plinth: 2.6,
+	quorum: 1.9,
+	headroom: 2.2,
+	producer: { least: 0, most: 0 },
+	reader: { least: 3.4, most: 3.4 },
+	broker: { most: 20 },
+	ruler: 0.2,
+	brokerGap: 0.35,
+	readerGap: 0.5,
+	readersGap: 0,
+	pipe: 0,
+	pipeGap: 0,
 };
 const PIPES_FROM = 9.4; // rem of broker width
 const PIPES_MOST = 5;
@@ -51,140 +51,139 @@ export const REST = '…';
 export const producerColumn = (clientId) => `producer ${clientId}`;
 export const readerColumn = (clientId) => `reader ${clientId}`;
 
-/**
- * @param {{width: number, height: number, unit: number, narrow: boolean,
- *   producers: string[], brokers: number[], controllers: number[], readers: string[],
- *   pipes: number}} stage
- */
+/** @param {{width: number, height: number, unit: number, narrow: boolean,
+ * producers: string[], brokers: number[], controllers: number[], readers: string[],
+ * pipes: number}} stage */
 export function stageGeometry(stage) {
-  const { width, height, unit, narrow, brokers } = stage;
-  const shape = narrow ? NARROW : WIDE;
-  const px = (rem) => rem * unit;
-  const spare = Math.max(0, width / unit - COMPOSED_FOR) / 10;
-  const grown = ({ least, most }) => px(Math.min(most, least + spare));
+	const { width, height, unit, narrow, brokers } = stage;
+	const shape = narrow ? NARROW : WIDE;
+	const px = (rem) => rem * unit;
+	const spare = Math.max(0, width / unit - COMPOSED_FOR) / 10;
+	const grown = ({ least, most }) => px(Math.min(most, least + spare));
 
-  // from the bottom up: quorum, plinth, in-sync chain, tank, air
-  const quorum = { height: px(shape.quorum), top: height - px(shape.quorum) };
-  const plinth = { height: px(shape.plinth), top: quorum.top - px(shape.plinth) };
-  const isr = { height: px(shape.isr), top: plinth.top - px(shape.isr) };
-  const tank = { top: px(shape.air), height: Math.max(px(6), isr.top - px(shape.air)) };
+	// from the bottom up: quorum, plinth, in-sync chain, tank, air
+	const quorum = { height: px(shape.quorum), top: height - px(shape.quorum) };
+	const plinth = { height: px(shape.plinth), top: quorum.top - px(shape.plinth) };
+	const isr = { height: px(shape.isr), top: plinth.top - px(shape.isr) };
+	const tank = { top: px(shape.air), height: Math.max(px(6), isr.top - px(shape.air)) };
 
-  // from both ends inwards: producers and ruler, readers, and brokers between
-  const producerWidth = grown(shape.producer);
-  const readerWidth = grown(shape.reader);
-  const most = narrow ? 1 : READERS_MOST;
-  const slots = Math.max(narrow ? 0 : 1, Math.min(most, stage.readers.length));
-  const between = px(shape.readersGap);
-  const readersWidth = Math.max(0, slots * (readerWidth + between) - between);
-  const left = px(shape.pad) + producerWidth + px(shape.ruler);
-  const right = width - px(shape.pad) - readersWidth - px(shape.readerGap);
-  const gaps = (brokers.length - 1) * px(shape.brokerGap);
-  const brokerWidth = Math.min(px(shape.broker.most), (right - left - gaps) / brokers.length);
-  const slack = right - left - gaps - brokers.length * brokerWidth;
-  const hasPipes = !narrow && brokerWidth >= px(PIPES_FROM);
-  const pipes = hasPipes ? Math.min(stage.pipes, PIPES_MOST) : 0;
-  const tankWidth = brokerWidth - pipes * px(shape.pipe + shape.pipeGap);
-  const places = {
-    ...{ shape, px, tank, plinth, quorum, narrow, width, height },
-    ...{ producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots },
-    firstBroker: left + slack / 2,
-  };
-  const columns = columnsOf(stage, places);
-  const first = brokers.length ? columns[brokers[0]].x : left;
-  return {
-    width, height, unit, narrow, shape, tank, isr, plinth, quorum, columns, pipes,
-    floor: tank.top + tank.height,
-    cellWidth: tankWidth / unit - 2.2, // rem, without epoch band and rail
-    producers: { x: px(shape.pad), width: producerWidth, lanes: lanesThatFit(places) },
-    readers: { x: width - px(shape.pad) - readersWidth, width: readersWidth },
-    ruler: { x: first - px(shape.ruler), width: px(shape.ruler) },
-    sea: { x: first - px(shape.ruler) * 0.15, width: width - first + px(shape.ruler) * 0.15 },
-  };
+	// from both ends inwards: producers and ruler, readers, and brokers between
+	const producerWidth = grown(shape.producer);
+	const readerWidth = grown(shape.reader);
+	const most = narrow ? 1 : READERS_MOST;
+	const slots = Math.max(narrow ? 0 : 1, Math.min(most, stage.readers.length));
+	const between = px(shape.readersGap);
+	const readersWidth = Math.max(0, slots * (readerWidth + between) - between);
+	const left = px(shape.pad) + producerWidth + px(shape.ruler);
+	const right = width - px(shape.pad) - readersWidth - px(shape.readerGap);
+	const gaps = (brokers.length - 1) * px(shape.brokerGap);
+	const brokerWidth = Math.min(px(shape.broker.most), (right - left - gaps) / brokers.length);
+	const slack = right - left - gaps - brokers.length * brokerWidth;
+	const hasPipes = !narrow && brokerWidth >= px(PIPES_FROM);
+	const pipes = hasPipes ? Math.min(stage.pipes, PIPES_MOST) : 0;
+	const tankWidth = brokerWidth - pipes * px(shape.pipe + shape.pipeGap);
+	const places = {
+		...{ shape, px, tank, plinth, quorum, narrow, width, height },
+		...{ producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots },
+		firstBroker: left + slack / 2,
+	};
+	const columns = columnsOf(stage, places);
+	const first = brokers.length ? columns[brokers[0]].x : left;
+	return {
+		width, height, unit, narrow, shape, tank, isr, plinth, quorum, columns, pipes,
+		floor: tank.top + tank.height,
+		cellWidth: tankWidth / unit - 2.2, // rem, without epoch band and rail
+		producers: { x: px(shape.pad), width: producerWidth, lanes: lanesThatFit(places) },
+		readers: { x: width - px(shape.pad) - readersWidth, width: readersWidth },
+		ruler: { x: first - px(shape.ruler), width: px(shape.ruler) },
+		sea: { x: first - px(shape.ruler) * 0.15, width: width - first + px(shape.ruler) * 0.15 },
+	};
 }
 
 function lanesThatFit({ shape, px, plinth }) {
-  const room = plinth.top - px(SEND_FORM - shape.plinth - shape.quorum + 5) - px(shape.laneTop);
-  return Math.max(1, Math.floor(room / px(shape.lane)));
+	const room = plinth.top - px(SEND_FORM - shape.plinth - shape.quorum + 5) - px(shape.laneTop);
+	return Math.max(1, Math.floor(room / px(shape.lane)));
 }
 
 function columnsOf({ producers, brokers, controllers, readers }, places) {
-  const { shape, px, tank, quorum, narrow, width, brokerWidth, tankWidth } = places;
-  const columns = {};
-  const lanes = lanesThatFit(places);
-  const lanePort = (i) => ({
-    x: px(shape.pad) + places.producerWidth,
-    y: px(shape.laneTop + (Math.min(i, lanes - 1) + 0.5) * shape.lane),
-  });
-  if (!narrow) {
-    producers.forEach((id, i) => {
-      columns[producerColumn(id)] = { kind: 'producer', lane: i, port: lanePort(i) };
-    });
-    columns[producerColumn(REST)] = { kind: 'producer', port: lanePort(lanes - 1) };
-  }
-  brokers.forEach((id, i) => {
-    const x = places.firstBroker + i * (brokerWidth + px(shape.brokerGap));
-    const port = { x: x + tankWidth / 2, y: tank.top };
-    const foot = { x: x + px(1), y: places.plinth.top + px(2.2) };
-    columns[id] = { kind: 'broker', x, width: brokerWidth, tankWidth, port, foot };
-  });
-  const span = brokers.length * (brokerWidth + px(shape.brokerGap));
-  controllers.forEach((id, i) => {
-    const x = places.firstBroker + (i * span) / controllers.length;
-    const port = { x: x + px(1.1), y: quorum.top + px(0.9) };
-    const room = span / controllers.length - px(shape.brokerGap);
-    columns[id] = { kind: 'controller', x, width: room, port, foot: port };
-  });
-  const readersLeft = width - px(shape.pad) - places.readersWidth;
-  for (let i = 0; i < places.slots; i += 1) {
-    const x = readersLeft + i * (places.readerWidth + px(shape.readersGap));
-    const column = { kind: 'reader', x, width: places.readerWidth };
-    column.port = { x: x + places.readerWidth / 2, y: tank.top };
-    columns[readerColumn(readers[i] ?? REST)] = column;
-  }
-  const lastReader = columns[readerColumn(readers[places.slots - 1])];
-  if (lastReader) columns[readerColumn(REST)] ??= lastReader;
-  return columns;
+	const { shape, px, tank, quorum, narrow, width, brokerWidth, tankWidth } = places;
+	const columns = {};
+	const lanes = lanesThatFit(places);
+	const lanePort = (i) => ({
+		x: px(shape.pad) + places.producerWidth,
+		y: px(shape.laneTop + (Math.min(i, lanes - 1) + 0.5) * shape.lane),
+	});
+	if (!narrow) {
+		producers.forEach((id, i) => {
+			columns[producerColumn(id)] = { kind: 'producer', lane: i, port: lanePort(i) };
+		});
+		columns[producerColumn(REST)] = { kind: 'producer', port: lanePort(lanes - 1) };
+	}
+	brokers.forEach((id, i) => {
+		const x = places.firstBroker + i * (brokerWidth + px(shape.brokerGap));
+		const port = { x: x + tankWidth / 2, y: tank.top };
+		const foot = { x: x + brokerWidth / 2, y: quorum.top - px(0.25) };
+		columns[id] = { kind: 'broker', x, width: brokerWidth, tankWidth, port, foot };
+	});
+	const span = brokers.length * (brokerWidth + px(shape.brokerGap));
+	controllers.forEach((id, i) => {
+		const x = places.firstBroker + (i * span) / controllers.length;
+		const port = { x: x + px(1.1), y: quorum.top };
+		const room = span / controllers.length - px(shape.brokerGap);
+		columns[id] = { kind: 'controller', x, width: room, port, foot: port };
+	});
+	const readersLeft = width - px(shape.pad) - places.readersWidth;
+	for (let i = 0; i < places.slots; i += 1) {
+		const x = readersLeft + i * (places.readerWidth + px(shape.readersGap));
+		const column = { kind: 'reader', x, width: places.readerWidth };
+		column.port = { x: x + places.readerWidth / 2, y: tank.top };
+		columns[readerColumn(readers[i] ?? REST)] = column;
+	}
+	const lastReader = columns[readerColumn(readers[places.slots - 1])];
+	if (lastReader) columns[readerColumn(REST)] ??= lastReader;
+	return columns;
 }
 
 /** The flight path between two columns: an arc that enters a log from above. Links to
  *  controllers run below the tanks.
  *  @returns {{d: string, at: (t: number) => {x: number, y: number}}} */
 export function arc({ columns, tank, quorum, unit }, from, to) {
-  const kinds = [columns[from].kind, columns[to].kind];
-  if (kinds.includes('controller')) {
-    return lowPath(columns[from].foot, columns[to].foot, quorum, unit);
-  }
-  const a = lean(columns, from, to, unit);
-  const b = lean(columns, to, from, unit);
-  const span = Math.abs(b.x - a.x);
-  const rise = Math.min(tank.top - unit, unit * 1.5 + span * 0.2) / 0.75;
-  const control = (end, kind) =>
-    kind === 'producer'
-      ? { x: end.x + span * 0.45, y: end.y - unit * 0.8 }
-      : { x: end.x, y: tank.top - rise };
-  return curve(a, control(a, kinds[0]), control(b, kinds[1]), b);
+	const kinds = [columns[from].kind, columns[to].kind];
+	if (kinds.includes('controller')) {
+		return lowPath(columns[from].foot, columns[to].foot, quorum, unit);
+	}
+	const a = lean(columns, from, to, unit);
+	const b = lean(columns, to, from, unit);
+	const span = Math.abs(b.x - a.x);
+	const rise = Math.min(tank.top - unit, unit * 1.5 + span * 0.2) / 0.75;
+	const control = (end, kind) =>
+		kind === 'producer'
+			? { x: end.x + span * 0.45, y: end.y - unit * 0.8 }
+			: { x: end.x, y: tank.top - rise };
+	return curve(a, control(a, kinds[0]), control(b, kinds[1]), b);
 }
 
+/** Below the levers and above the controllers, where nothing is written. */
 function lowPath(a, b, quorum, unit) {
-  const dip = quorum.top - unit * 0.2;
-  return curve(a, { x: a.x, y: dip }, { x: b.x, y: dip }, b);
+	const dip = quorum.top - unit * 0.25;
+	return curve(a, { x: a.x, y: dip }, { x: b.x, y: dip }, b);
 }
 
 const curve = (a, p, q, b) => ({
-  d: `M${a.x} ${a.y}C${p.x} ${p.y} ${q.x} ${q.y} ${b.x} ${b.y}`,
-  at: (t) => ({ x: bezier(a.x, p.x, q.x, b.x, t), y: bezier(a.y, p.y, q.y, b.y, t) }),
+	d: `M${a.x} ${a.y}C${p.x} ${p.y} ${q.x} ${q.y} ${b.x} ${b.y}`,
+	at: (t) => ({ x: bezier(a.x, p.x, q.x, b.x, t), y: bezier(a.y, p.y, q.y, b.y, t) }),
 });
 
 /** Arcs into one log do not share a point: each leans towards its other end. */
 function lean(columns, id, other, unit) {
-  const { kind, port } = columns[id];
-  if (kind !== 'broker') return port;
-  const gap = columns[other].port.x - port.x;
-  const by = Math.min(unit * 2, unit * 1.15 + Math.abs(gap) * 0.018);
-  return { x: port.x + Math.sign(gap) * by, y: port.y };
+	const { kind, port } = columns[id];
+	if (kind !== 'broker') return port;
+	const gap = columns[other].port.x - port.x;
+	const by = Math.min(unit * 2, unit * 1.15 + Math.abs(gap) * 0.018);
+	return { x: port.x + Math.sign(gap) * by, y: port.y };
 }
 
 const bezier = (a, b, c, d, t) => {
-  const s = 1 - t;
-  return s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d;
+	const s = 1 - t;
+	return s * s * s * a + 3 * s * s * t * b + 3 * s * t * t * c + t * t * t * d;
 };

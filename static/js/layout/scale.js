@@ -1,6 +1,4 @@
-// The offset scale: how high above the tank floor an offset is drawn.
-//
-// All replicas and all readers of one partition share one scale, so that equal
+// The offset scale: how high above the tank floor an offset is drawn. All replicas and all readers of one partition share one scale, so that equal
 // offsets lie on one horizontal line across the whole stage. Where a log is longer
 // than the tank, its oldest offsets are folded: squeezed together at the bottom.
 
@@ -25,31 +23,31 @@ const FEWEST_ROWS = 2;
  *  @param {{height: number, unit: number, headroom: number}} tank
  *  @returns {Scale} */
 export function offsetScale({ start, end }, { height, unit, headroom }) {
-  const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + FOLD, height / unit - headroom);
-  const count = Math.max(end - start, FEWEST_ROWS);
-  const whole = ROW_SIZES.find((rem) => count * rem <= room);
-  const size = whole ?? ROW_BESIDE_FOLD;
-  const rows = whole ? count : Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
-  const from = whole ? start : end - rows;
-  const fold = whole ? null : { from: start, to: from };
-  const foldHeight = fold ? (room - rows * size) * unit : 0;
-  const row = size * unit;
+	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + FOLD, height / unit - headroom);
+	const count = Math.max(end - start, FEWEST_ROWS);
+	const whole = ROW_SIZES.find((rem) => count * rem <= room);
+	const size = whole ?? ROW_BESIDE_FOLD;
+	const rows = whole ? count : Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
+	const from = whole ? start : end - rows;
+	const fold = whole ? null : { from: start, to: from };
+	const foldHeight = fold ? (room - rows * size) * unit : 0;
+	const row = size * unit;
 
-  const y = (offset) => {
-    if (!fold || offset >= fold.to) return foldHeight + Math.max(0, offset - from) * row;
-    const share = (offset - fold.from) / (fold.to - fold.from);
-    return Math.max(0, share) * foldHeight;
-  };
+	const y = (offset) => {
+		if (!fold || offset >= fold.to) return foldHeight + Math.max(0, offset - from) * row;
+		const share = (offset - fold.from) / (fold.to - fold.from);
+		return Math.max(0, share) * foldHeight;
+	};
 
-  return {
-    from,
-    to: from + rows,
-    fold,
-    row,
-    foldHeight,
-    isLarge: size >= LARGE_FROM,
-    isHuge: size >= HUGE_FROM,
-    isTight: size < TIGHT_BELOW,
-    y,
-  };
+	return {
+		from,
+		to: from + rows,
+		fold,
+		row,
+		foldHeight,
+		isLarge: size >= LARGE_FROM,
+		isHuge: size >= HUGE_FROM,
+		isTight: size < TIGHT_BELOW,
+		y,
+	};
 }

@@ -21,341 +21,334 @@ const BUILT_IN = 'this page'; // the client inside the cluster that the send for
 /** @param {object} state the fold, as JSON
  *  @param {{topic: string|null, partition: number}} wanted the partition to look at */
 export function sceneOf(state, wanted) {
-  const nodes = listOf(state.nodes).map(nodeOf);
-  const topics = listOf(state.topics)
-    .filter((topic) => !topic.deleted)
-    .map(topicOf)
-    .sort(byUse);
-  const brokers = nodes.filter((node) => node.role === 'broker');
-  const focus = focusOf(topics, wanted);
-  const builtIn = nodes.filter((node) => node.role === 'client').map((node) => node.id);
-  const clients = clientsOf(listOf(state.clients), focus, builtIn);
-  return {
-    seq: Number(state.seq ?? 0),
-    at: Number(state.at ?? 0),
-    clusterId: state.clusterId ?? '',
-    brokers,
-    controllers: nodes.filter((node) => node.role === 'controller'),
-    topics,
-    focus,
-    pipes: focus ? pipesOf(topics, focus) : [],
-    ...clients,
-    waits: listOf(state.waits).map(waitOf),
-    timers: listOf(state.timers).map(timerOf),
-    messages: listOf(state.messages).map(messageOf),
-    links: listOf(state.links).map(linkOf),
-    vitals: vitalsOf(topics, nodes, { clients: listOf(state.clients), counters: state.counters }),
-    metadataEnd: Math.max(0, ...nodes.map((node) => node.committed)),
-  };
+	const nodes = listOf(state.nodes).map(nodeOf);
+	const topics = listOf(state.topics)
+		.filter((topic) => !topic.deleted)
+		.map(topicOf)
+		.sort(byUse);
+	const brokers = nodes.filter((node) => node.role === 'broker');
+	const focus = focusOf(topics, wanted);
+	const builtIn = nodes.filter((node) => node.role === 'client').map((node) => node.id);
+	const clients = clientsOf(listOf(state.clients), focus, builtIn);
+	return {
+		seq: Number(state.seq ?? 0),
+		at: Number(state.at ?? 0),
+		brokers,
+		controllers: nodes.filter((node) => node.role === 'controller'),
+		topics,
+		focus,
+		pipes: focus ? pipesOf(topics, focus) : [],
+		...clients,
+		waits: listOf(state.waits).map(waitOf),
+		timers: listOf(state.timers).map(timerOf),
+		messages: listOf(state.messages).map(messageOf),
+		links: listOf(state.links).map(linkOf),
+		vitals: vitalsOf(topics, nodes, { clients: listOf(state.clients), counters: state.counters }),
+	};
 }
 
 /** An empty list is null in the state. */
 const listOf = (value) => value ?? [];
 
 const number = (value, fallback = 0) =>
-  value === undefined || value === null ? fallback : Number(value);
+	value === undefined || value === null ? fallback : Number(value);
 
 function nodeOf(node) {
-  const isBroker = node.role === 'broker';
-  const isFenced = isBroker && node.registered && node.fenced;
-  const power = !node.alive ? 'down' : node.paused ? 'paused' : isFenced ? 'fenced' : 'up';
-  return {
-    id: node.id,
-    role: node.role,
-    power,
-    isFenced,
-    verdict: verdictOf(power, node),
-    incarnation: node.incarnation,
-    brokerEpoch: node.brokerEpoch,
-    registered: node.registered,
-    address: node.host ? `${node.host}:${node.port}` : '',
-    state: node.state ?? '',
-    term: number(node.term),
-    replayed: number(node.metadataOffset, -1),
-    stored: number(node.metadataStored, -1),
-    committed: number(node.metadataCommitted, -1),
-    diskFault: node.diskFault ?? '',
-    isLeaving: Boolean(node.controlledShutdown),
-  };
+	const isBroker = node.role === 'broker';
+	const isFenced = isBroker && node.registered && node.fenced;
+	const power = !node.alive ? 'down' : node.paused ? 'paused' : isFenced ? 'fenced' : 'up';
+	return {
+		id: node.id,
+		role: node.role,
+		power,
+		isFenced,
+		verdict: verdictOf(power, node),
+		registered: node.registered,
+		address: node.host ? `${node.host}:${node.port}` : '',
+		state: node.state ?? '',
+		term: number(node.term),
+		stored: number(node.metadataStored, -1),
+		diskFault: node.diskFault ?? '',
+		isLeaving: Boolean(node.controlledShutdown),
+	};
 }
 
 function verdictOf(power, node) {
-  if (power === 'down') return node.stopped === 'stop' ? 'stopped' : 'dead';
-  if (node.logDirFailed) return 'disk failed';
-  return power === 'up' ? '' : power;
+	if (power === 'down') return node.stopped === 'stop' ? 'stopped' : 'dead';
+	if (node.logDirFailed) return 'disk failed';
+	return power === 'up' ? '' : power;
 }
 
 const topicOf = (topic) => ({
-  name: topic.name,
-  partitions: listOf(topic.partitions).map(partitionOf),
+	name: topic.name,
+	partitions: listOf(topic.partitions).map(partitionOf),
 });
 
 const byUse = (a, b) =>
-  INTERNAL.test(a.name) - INTERNAL.test(b.name) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+	INTERNAL.test(a.name) - INTERNAL.test(b.name) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
 function partitionOf(partition) {
-  const leader = number(partition.leader, NO_LEADER);
-  return {
-    partition: partition.partition,
-    leader: leader < 0 || !partition.known ? null : leader,
-    epoch: number(partition.leaderEpoch),
-    partitionEpoch: number(partition.partitionEpoch),
-    isr: listOf(partition.isr),
-    elr: listOf(partition.elr),
-    replicas: listOf(partition.replicas),
-    minIsr: Math.max(1, number(partition.minIsr, 1)),
-    copies: new Map(listOf(partition.copies).map((copy) => [copy.node, copy])),
-    described: partition.records ?? [],
-  };
+	const leader = number(partition.leader, NO_LEADER);
+	return {
+		partition: partition.partition,
+		leader: leader < 0 || !partition.known ? null : leader,
+		epoch: number(partition.leaderEpoch),
+		partitionEpoch: number(partition.partitionEpoch),
+		isr: listOf(partition.isr),
+		elr: listOf(partition.elr),
+		replicas: listOf(partition.replicas),
+		minIsr: Math.max(1, number(partition.minIsr, 1)),
+		copies: new Map(listOf(partition.copies).map((copy) => [copy.node, copy])),
+		described: partition.records ?? [],
+	};
 }
 
 function copyOf(id, copy) {
-  const start = number(copy.logStartOffset);
-  const leo = number(copy.leo);
-  return {
-    id,
-    role: copy.role,
-    leo,
-    hw: Math.max(0, number(copy.hw)),
-    synced: Math.max(start, number(copy.synced)),
-    start,
-    isr: listOf(copy.isr),
-    epochs: listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) })),
-    segments: listOf(copy.segments).map(Number),
-    batches: listOf(copy.batches).map(batchOf),
-    cut: listOf(copy.cut).map(batchOf).filter((batch) => batch.base >= leo),
-    followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
-  };
+	const start = number(copy.logStartOffset);
+	const leo = number(copy.leo);
+	return {
+		id,
+		role: copy.role,
+		leo,
+		hw: Math.max(0, number(copy.hw)),
+		synced: Math.max(start, number(copy.synced)),
+		start,
+		isr: listOf(copy.isr),
+		epochs: listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) })),
+		segments: listOf(copy.segments).map(Number),
+		batches: listOf(copy.batches).map(batchOf),
+		cut: listOf(copy.cut).map(batchOf).filter((batch) => batch.base >= leo),
+		followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
+	};
 }
 
 const batchOf = (batch) => ({
-  base: number(batch.baseOffset),
-  last: number(batch.lastOffset),
-  records: batch.records,
-  bytes: batch.bytes,
-  epoch: batch.epoch,
-  producerId: batch.producerId,
-  sequence: batch.sequence,
-  codec: batch.codec || 'none',
-  control: batch.control,
+	base: number(batch.baseOffset),
+	last: number(batch.lastOffset),
+	records: batch.records,
+	bytes: batch.bytes,
+	epoch: batch.epoch,
+	producerId: batch.producerId,
+	sequence: batch.sequence,
+	codec: batch.codec || 'none',
+	control: batch.control,
 });
 
 function focusOf(topics, wanted) {
-  const topic = topics.find((t) => t.name === wanted.topic) ?? topics[0];
-  if (!topic) return null;
-  const partition =
-    topic.partitions.find((p) => p.partition === wanted.partition) ?? topic.partitions[0];
-  if (!partition) return null;
-  const copies = new Map([...partition.copies].map(([id, copy]) => [id, copyOf(id, copy)]));
-  const all = [...copies.values()];
-  const ends = all.flatMap((copy) => [copy.leo, ...copy.cut.map((batch) => batch.last + 1)]);
-  const leading = partition.leader === null ? null : copies.get(partition.leader);
-  return {
-    ...partition,
-    topic: topic.name,
-    name: `${topic.name}-${partition.partition}`,
-    partitions: topic.partitions.map((p) => p.partition),
-    copies,
-    leading: leading ?? null,
-    hw: leading ? leading.hw : Math.max(0, ...all.map((copy) => copy.hw)),
-    start: all.length ? Math.min(...all.map((copy) => copy.start)) : 0,
-    end: Math.max(0, ...ends),
-    records: recordsOf(partition.described),
-  };
+	const topic = topics.find((t) => t.name === wanted.topic) ?? topics[0];
+	if (!topic) return null;
+	const partition =
+		topic.partitions.find((p) => p.partition === wanted.partition) ?? topic.partitions[0];
+	if (!partition) return null;
+	const copies = new Map([...partition.copies].map(([id, copy]) => [id, copyOf(id, copy)]));
+	const all = [...copies.values()];
+	const ends = all.flatMap((copy) => [copy.leo, ...copy.cut.map((batch) => batch.last + 1)]);
+	const leading = partition.leader === null ? null : copies.get(partition.leader);
+	return {
+		...partition,
+		topic: topic.name,
+		name: `${topic.name}-${partition.partition}`,
+		partitions: topic.partitions.map((p) => p.partition),
+		copies,
+		leading: leading ?? null,
+		hw: leading ? leading.hw : Math.max(0, ...all.map((copy) => copy.hw)),
+		start: all.length ? Math.min(...all.map((copy) => copy.start)) : 0,
+		end: Math.max(0, ...ends),
+		records: recordsOf(partition.described),
+	};
 }
 
 /** Described records by offset, and by epoch where histories have diverged. */
 function recordsOf(records) {
-  const byOffset = new Map();
-  for (const record of listOf(records)) {
-    const entry = {
-      offset: number(record.offset),
-      epoch: record.epoch,
-      key: record.key,
-      value: record.value,
-      timestamp: number(record.timestamp),
-    };
-    byOffset.set(`${entry.offset}/${entry.epoch}`, entry);
-    byOffset.set(entry.offset, entry);
-  }
-  return byOffset;
+	const byOffset = new Map();
+	for (const record of listOf(records)) {
+		const entry = {
+			offset: number(record.offset),
+			epoch: record.epoch,
+			key: record.key,
+			value: record.value,
+			timestamp: number(record.timestamp),
+		};
+		byOffset.set(`${entry.offset}/${entry.epoch}`, entry);
+		byOffset.set(entry.offset, entry);
+	}
+	return byOffset;
 }
 
 /** The record at an offset as it was written in an epoch, if it was described.
  *  @returns {{key: string, value: string} | undefined} */
 export const recordAt = (focus, offset, epoch) =>
-  focus.records.get(epoch === undefined ? offset : `${offset}/${epoch}`);
+	focus.records.get(epoch === undefined ? offset : `${offset}/${epoch}`);
 
 /** The cells of a copy whose offsets lie in [from, to), bottom up; those that the last
  *  truncation took come with `cut`.
  *  @param {Copy} copy */
 export function entriesOf(focus, copy, from, to) {
-  const cells = (batches, isCut) =>
-    batches
-      .filter((batch) => batch.last >= from && batch.base < to)
-      .flatMap((batch) => cellsOf(focus, batch, Math.max(from, batch.base), to, isCut));
-  return [...cells(copy.batches, false), ...cells(copy.cut, true)];
+	const cells = (batches, isCut) =>
+		batches
+			.filter((batch) => batch.last >= from && batch.base < to)
+			.flatMap((batch) => cellsOf(focus, batch, Math.max(from, batch.base), to, isCut));
+	return [...cells(copy.batches, false), ...cells(copy.cut, true)];
 }
 
 function cellsOf(focus, batch, from, to, isCut) {
-  const cells = [];
-  for (let offset = from; offset <= batch.last && offset < to; offset += 1) {
-    const record = recordAt(focus, offset, batch.epoch);
-    cells.push({
-      offset,
-      epoch: batch.epoch,
-      base: batch.base,
-      last: batch.last,
-      key: record?.key ?? '',
-      value: record?.value ?? '',
-      known: Boolean(record),
-      control: batch.control,
-      batch,
-      cut: isCut,
-    });
-  }
-  return cells;
+	const cells = [];
+	for (let offset = from; offset <= batch.last && offset < to; offset += 1) {
+		const record = recordAt(focus, offset, batch.epoch);
+		cells.push({
+			offset,
+			epoch: batch.epoch,
+			base: batch.base,
+			last: batch.last,
+			key: record?.key ?? '',
+			value: record?.value ?? '',
+			known: Boolean(record),
+			control: batch.control,
+			batch,
+			cut: isCut,
+		});
+	}
+	return cells;
 }
 
 function pipesOf(topics, focus) {
-  const others = topics
-    .find((topic) => topic.name === focus.topic)
-    .partitions.filter((p) => p.partition !== focus.partition);
-  return others.map((p) => {
-    const levels = new Map(
-      [...p.copies].map(([id, copy]) => [
-        id,
-        { leo: number(copy.leo), hw: Math.max(0, number(copy.hw)) },
-      ]),
-    );
-    const most = Math.max(4, ...[...levels.values()].map((level) => level.leo));
-    return { partition: p.partition, leader: p.leader, levels, capacity: most * 1.25 };
-  });
+	const others = topics
+		.find((topic) => topic.name === focus.topic)
+		.partitions.filter((p) => p.partition !== focus.partition);
+	return others.map((p) => {
+		const levels = new Map(
+			[...p.copies].map(([id, copy]) => [
+				id,
+				{ leo: number(copy.leo), hw: Math.max(0, number(copy.hw)) },
+			]),
+		);
+		const most = Math.max(4, ...[...levels.values()].map((level) => level.leo));
+		return { partition: p.partition, leader: p.leader, levels, capacity: most * 1.25 };
+	});
 }
 
 /** Connections with the same client id are one client; what it asks for says what it is. */
 function clientsOf(connections, focus, builtIn) {
-  const byName = new Map();
-  if (builtIn.length) byName.set(BUILT_IN, { ...newClient(BUILT_IN), connections: builtIn });
-  for (const connection of connections) {
-    const id = connection.clientId || `connection ${connection.connection}`;
-    const client = byName.get(id) ?? newClient(id);
-    byName.set(id, client);
-    addConnection(client, connection, focus);
-  }
-  const all = [...byName.values()].sort(
-    (a, b) => (b.id === BUILT_IN) - (a.id === BUILT_IN) || (a.id < b.id ? -1 : 1),
-  );
-  const readers = all.filter((client) => client.fetches > 0 && client.fetches >= client.produces);
-  return {
-    producers: all.filter((client) => !readers.includes(client)),
-    readers,
-    clientOf: new Map(all.flatMap((c) => c.connections.map((connection) => [connection, c]))),
-  };
+	const byName = new Map();
+	if (builtIn.length) byName.set(BUILT_IN, { ...newClient(BUILT_IN), connections: builtIn });
+	for (const connection of connections) {
+		const id = connection.clientId || `connection ${connection.connection}`;
+		const client = byName.get(id) ?? newClient(id);
+		byName.set(id, client);
+		addConnection(client, connection, focus);
+	}
+	const all = [...byName.values()].sort(
+		(a, b) => (b.id === BUILT_IN) - (a.id === BUILT_IN) || (a.id < b.id ? -1 : 1),
+	);
+	const readers = all.filter((client) => client.fetches > 0 && client.fetches >= client.produces);
+	return {
+		producers: all.filter((client) => !readers.includes(client)),
+		readers,
+		clientOf: new Map(all.flatMap((c) => c.connections.map((connection) => [connection, c]))),
+	};
 }
 
 const newClient = (id) => ({
-  id,
-  software: '',
-  address: '',
-  connections: [],
-  nodes: [],
-  produces: 0,
-  fetches: 0,
-  open: 0,
-  position: null,
-  last: null,
+	id,
+	software: '',
+	address: '',
+	connections: [],
+	nodes: [],
+	produces: 0,
+	fetches: 0,
+	open: 0,
+	position: null,
+	last: null,
 });
 
 function addConnection(client, connection, focus) {
-  const { lastRequest: last } = connection;
-  const counts = connection.requests ?? {};
-  client.connections.push(connection.connection);
-  client.nodes.push(connection.node);
-  client.software ||= connection.software;
-  client.address ||= connection.address;
-  client.produces += counts.Produce ?? 0;
-  client.fetches += counts.Fetch ?? 0;
-  client.open += number(connection.open);
-  if (!last) return;
-  if (!client.last || number(last.at) >= client.last.at) {
-    client.last = { api: last.api, node: connection.node, at: number(last.at) };
-  }
-  const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
-  if (last.api === 'Fetch' && isHere) {
-    client.position = Math.max(client.position ?? 0, number(last.offset));
-  }
+	const { lastRequest: last } = connection;
+	const counts = connection.requests ?? {};
+	client.connections.push(connection.connection);
+	client.nodes.push(connection.node);
+	client.software ||= connection.software;
+	client.address ||= connection.address;
+	client.produces += counts.Produce ?? 0;
+	client.fetches += counts.Fetch ?? 0;
+	client.open += number(connection.open);
+	if (!last) return;
+	if (!client.last || number(last.at) >= client.last.at) {
+		client.last = { api: last.api, node: connection.node, at: number(last.at) };
+	}
+	const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
+	if (last.api === 'Fetch' && isHere) {
+		client.position = Math.max(client.position ?? 0, number(last.offset));
+	}
 }
 
 const waitOf = (wait) => ({
-  id: wait.wait,
-  node: number(wait.node),
-  what: wait.what,
-  topic: wait.topic,
-  partition: number(wait.partition),
-  needs: number(wait.needs),
-  for: number(wait.for),
-  due: number(wait.due),
-  idle: Boolean(wait.idle),
+	id: wait.wait,
+	node: number(wait.node),
+	what: wait.what,
+	topic: wait.topic,
+	partition: number(wait.partition),
+	needs: number(wait.needs),
+	for: number(wait.for),
+	due: number(wait.due),
+	idle: Boolean(wait.idle),
 });
 
 const timerOf = (timer) => ({
-  id: timer.timer,
-  node: number(timer.node),
-  name: timer.name,
-  due: number(timer.due),
+	id: timer.timer,
+	node: number(timer.node),
+	name: timer.name,
+	due: number(timer.due),
 });
 
 const linkOf = (link) => ({
-  from: number(link.from),
-  to: number(link.to),
-  cut: Boolean(link.cut),
-  latency: number(link.latency),
+	from: number(link.from),
+	to: number(link.to),
+	cut: Boolean(link.cut),
+	latency: number(link.latency),
 });
 
 /** A message of the state or of a MessageSent event, in one form.
  *  @returns {object} */
 export const messageOf = (message) => ({
-  id: message.message,
-  from: number(message.from),
-  to: number(message.to),
-  api: message.api,
-  isAnswer: String(message.answers ?? '0') !== '0',
-  sentAt: number(message.sentAt ?? message.at),
-  topic: message.topic ?? '',
-  partition: number(message.partition),
-  offset: number(message.offset),
-  records: number(message.records),
-  hw: number(message.highWatermark),
-  idle: Boolean(message.idle),
+	id: message.message,
+	from: number(message.from),
+	to: number(message.to),
+	api: message.api,
+	isAnswer: String(message.answers ?? '0') !== '0',
+	topic: message.topic ?? '',
+	partition: number(message.partition),
+	offset: number(message.offset),
+	records: number(message.records),
+	hw: number(message.highWatermark),
+	idle: Boolean(message.idle),
 });
 
 function vitalsOf(topics, nodes, { clients: connections, counters }) {
-  const partitions = topics.flatMap((topic) => topic.partitions);
-  const active = nodes.find(
-    (n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up',
-  );
-  const brokers = nodes.filter((node) => node.role === 'broker');
-  return {
-    brokersUp: brokers.filter((node) => node.power === 'up').length,
-    brokers: brokers.length,
-    underReplicated: partitions.filter((p) => p.isr.length < p.replicas.length).length,
-    underMinIsr: partitions.filter((p) => p.isr.length < p.minIsr).length,
-    offline: partitions.filter((p) => p.leader === null).length,
-    controller: active ? active.id : null,
-    clients: connections.length,
-    records: number(counters?.records),
-  };
+	const partitions = topics.flatMap((topic) => topic.partitions);
+	const active = nodes.find(
+		(n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up',
+	);
+	const brokers = nodes.filter((node) => node.role === 'broker');
+	return {
+		brokersUp: brokers.filter((node) => node.power === 'up').length,
+		brokers: brokers.length,
+		underReplicated: partitions.filter((p) => p.isr.length < p.replicas.length).length,
+		underMinIsr: partitions.filter((p) => p.isr.length < p.minIsr).length,
+		offline: partitions.filter((p) => p.leader === null).length,
+		controller: active ? active.id : null,
+		clients: connections.length,
+		records: number(counters?.records),
+	};
 }
 
 /** Whether a link is cut in either direction.
  *  @returns {boolean} */
 export const isCut = (scene, a, b) =>
-  scene.links.some(
-    (link) =>
-      link.cut && ((link.from === a && link.to === b) || (link.from === b && link.to === a)),
-  );
+	scene.links.some(
+		(link) =>
+			link.cut && ((link.from === a && link.to === b) || (link.from === b && link.to === a)),
+	);
 
 /** @returns {Node | undefined} */
 export const nodeById = (scene, id) =>
-  scene.brokers.find((node) => node.id === id) ?? scene.controllers.find((node) => node.id === id);
+	scene.brokers.find((node) => node.id === id) ?? scene.controllers.find((node) => node.id === id);

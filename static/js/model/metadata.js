@@ -8,119 +8,91 @@ import { sweep } from "./replica.js";
 
 const configsMax = 256;
 
-/**
- * @param {State} state
- * @param {Event} event
- */
+/** @param {State} state @param {Event} event */
 export function applyMetadata(state, event) {
-  const f = event.fields;
-  switch (event.event) {
-    case "BrokerRegistered":
-      return setNode(state, f.broker, { registered: true, fenced: true, controlledShutdown: false,
-        brokerEpoch: f.brokerEpoch });
-    case "BrokerFenced": return setNode(state, f.broker, { fenced: true });
-    case "BrokerUnfenced": return setNode(state, f.broker, { fenced: false });
-    case "BrokerInControlledShutdown":
-      return setNode(state, f.broker, { controlledShutdown: true });
-    case "TopicCreated": return topicCreated(state, f);
-    case "TopicDeleted": return topicDeleted(state, f);
-    case "PartitionChanged": return partitionChanged(state, f);
-    case "ConfigChanged": return configChanged(state, f);
-    case "RecordingTruncated":
-      state.recording = { dropped: f.events, from: f.from };
-      return;
-    case "VoteStored":
-      return setNode(state, event.node, { votedFor: f.candidate, voteTerm: f.term });
-    case "ControllerStateChanged":
-      return setNode(state, event.node, { state: f.state, term: f.term, leader: f.leader });
-    case "MetadataStored": return setNode(state, event.node, { metadataStored: f.logEndOffset });
-    case "MetadataCommitted":
-      state.metadata.highWatermark = f.highWatermark;
-      return setNode(state, event.node, { metadataCommitted: f.highWatermark });
-    case "MetadataReplayed":
-      return setNode(state, event.node, { metadataOffset: f.offset, metadataLeader: f.leader });
-  }
+	const f = event.fields;
+	switch (event.event) {
+		case "BrokerRegistered":
+			return setNode(state, f.broker, { registered: true, fenced: true, controlledShutdown: false,
+				brokerEpoch: f.brokerEpoch });
+		case "BrokerFenced": return setNode(state, f.broker, { fenced: true });
+		case "BrokerUnfenced": return setNode(state, f.broker, { fenced: false });
+		case "BrokerInControlledShutdown":
+			return setNode(state, f.broker, { controlledShutdown: true });
+		case "TopicCreated": return topicCreated(state, f);
+		case "TopicDeleted": return topicDeleted(state, f);
+		case "PartitionChanged": return partitionChanged(state, f);
+		case "ConfigChanged": return configChanged(state, f);
+		case "RecordingTruncated":
+			state.recording = { dropped: f.events, from: f.from };
+			return;
+		case "VoteStored":
+			return setNode(state, event.node, { votedFor: f.candidate, voteTerm: f.term });
+		case "ControllerStateChanged":
+			return setNode(state, event.node, { state: f.state, term: f.term, leader: f.leader });
+		case "MetadataStored": return setNode(state, event.node, { metadataStored: f.logEndOffset });
+		case "MetadataCommitted":
+			state.metadata.highWatermark = f.highWatermark;
+			return setNode(state, event.node, { metadataCommitted: f.highWatermark });
+		case "MetadataReplayed":
+			return setNode(state, event.node, { metadataOffset: f.offset, metadataLeader: f.leader });
+	}
 }
 
-/**
- * @param {State} state
- * @param {number} id
- * @param {Object<string, any>} change
- */
 function setNode(state, id, change) {
-  const node = nodeAt(state, id);
-  if (node) Object.assign(node, change);
+	const node = nodeAt(state, id);
+	if (node) Object.assign(node, change);
 }
 
-/**
- * @param {State} state
- * @param {Object<string, any>} f
- */
 function topicCreated(state, f) {
-  const topic = topicAt(state, f.topic);
-  topic.topicId = f.topicId;
-  topic.replicationFactor = f.replicationFactor;
-  topic.deleted = false;
-  setMinIsr(topic, f.minIsr);
+	const topic = topicAt(state, f.topic);
+	topic.topicId = f.topicId;
+	topic.replicationFactor = f.replicationFactor;
+	topic.deleted = false;
+	setMinIsr(topic, f.minIsr);
 }
 
-/**
- * @param {any} topic
- * @param {number} minIsr
- */
 function setMinIsr(topic, minIsr) {
-  topic.minIsr = minIsr;
-  for (const partition of topic.partitions) partition.minIsr = minIsr;
+	topic.minIsr = minIsr;
+	for (const partition of topic.partitions) partition.minIsr = minIsr;
 }
 
-/**
- * @param {State} state
- * @param {Object<string, any>} f
- */
 function topicDeleted(state, f) {
-  const topic = findTopic(state, f.topic);
-  if (!topic) return;
-  topic.deleted = true;
-  for (const partition of topic.partitions) {
-    partition.known = false;
-    partition.leader = -1;
-  }
-  sweep(state, topic);
+	const topic = findTopic(state, f.topic);
+	if (!topic) return;
+	topic.deleted = true;
+	for (const partition of topic.partitions) {
+		partition.known = false;
+		partition.leader = -1;
+	}
+	sweep(state, topic);
 }
 
-/**
- * @param {State} state
- * @param {Object<string, any>} f
- */
 function partitionChanged(state, f) {
-  const partition = partitionAt(state, f.topic, f.partition);
-  if (!partition) return;
-  Object.assign(partition, {
-    known: true, leader: f.leader, leaderEpoch: f.leaderEpoch, partitionEpoch: f.partitionEpoch,
-    replicas: f.replicas, isr: f.isr, elr: f.elr, lastKnownElr: f.lastKnownElr,
-    recovering: f.recovering,
-  });
+	const partition = partitionAt(state, f.topic, f.partition);
+	if (!partition) return;
+	Object.assign(partition, {
+		known: true, leader: f.leader, leaderEpoch: f.leaderEpoch, partitionEpoch: f.partitionEpoch,
+		replicas: f.replicas, isr: f.isr, elr: f.elr, lastKnownElr: f.lastKnownElr,
+		recovering: f.recovering,
+	});
 }
 
-/**
- * @param {State} state
- * @param {Object<string, any>} f
- */
 function configChanged(state, f) {
-  const { resourceType, resource, name, value } = f;
-  const config = { resourceType, resource, name, value };
-  const at = state.configs.findIndex((c) => compareConfig(c, config) === 0);
-  if (at >= 0 && f.removed) state.configs.splice(at, 1);
-  else if (at >= 0) state.configs[at] = config;
-  else if (!f.removed && state.configs.length >= configsMax) state.notKept.configs++;
-  else if (!f.removed) insertSorted(state.configs, config, compareConfig);
-  if (f.removed || name !== "min.insync.replicas" || resourceType.toLowerCase() !== "topic") return;
-  const topic = findTopic(state, resource);
-  const minIsr = /^[0-9]{1,20}$/.test(value) ? Number(value) : -1;
-  if (topic && minIsr >= 0 && minIsr < 2 ** 31) setMinIsr(topic, minIsr);
+	const { resourceType, resource, name, value } = f;
+	const config = { resourceType, resource, name, value };
+	const at = state.configs.findIndex((c) => compareConfig(c, config) === 0);
+	if (at >= 0 && f.removed) state.configs.splice(at, 1);
+	else if (at >= 0) state.configs[at] = config;
+	else if (!f.removed && state.configs.length >= configsMax) state.notKept.configs++;
+	else if (!f.removed) insertSorted(state.configs, config, compareConfig);
+	if (f.removed || name !== "min.insync.replicas" || resourceType.toLowerCase() !== "topic") return;
+	const topic = findTopic(state, resource);
+	const minIsr = /^[0-9]{1,20}$/.test(value) ? Number(value) : -1;
+	if (topic && minIsr >= 0 && minIsr < 2 ** 31) setMinIsr(topic, minIsr);
 }
 
 function compareConfig(a, b) {
-  return compareText(a.resourceType, b.resourceType) || compareText(a.resource, b.resource) ||
-    compareText(a.name, b.name);
+	return compareText(a.resourceType, b.resourceType) || compareText(a.resource, b.resource) ||
+		compareText(a.name, b.name);
 }

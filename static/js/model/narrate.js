@@ -7,95 +7,78 @@ import { kinds, rules } from "../protocol/kinds.js";
 
 const firstOutside = 1 << 20;
 const nodeFields = new Set(["from", "to", "leader", "leaderBefore", "replica", "broker",
-  "candidate", "for", "connection"]);
+	"candidate", "for", "connection"]);
 const durationFields = {
-  LinkDelayed: ["latency"], NodeClockChanged: ["offset"], DiskFaultSet: ["delay"],
+	LinkDelayed: ["latency"], NodeClockChanged: ["offset"], DiskFaultSet: ["delay"],
 };
 
-/**
- * Names a node by its id alone: Kafka's habit of numbering controllers from 100 on.
- * @param {number} id
- * @returns {string}
- */
+/** Names a node by its id alone: Kafka's habit of numbering controllers from 100 on.
+ * @param {number} id @returns {string} */
 export function nameOfNode(id) {
-  if (id === 0) return "the world";
-  if (id < 0) return "nobody";
-  if (id >= firstOutside) return `client ${id - firstOutside}`;
-  return id >= 100 ? `controller ${id}` : `broker ${id}`;
+	if (id === 0) return "the world";
+	if (id < 0) return "nobody";
+	if (id >= firstOutside) return `client ${id - firstOutside}`;
+	return id >= 100 ? `controller ${id}` : `broker ${id}`;
 }
 
-/**
- * @param {State} state
- * @returns {(id: number) => string} names by role, and clients by their client id
- */
+/** @param {State} state
+ * @returns {(id: number) => string} names by role, and clients by their client id */
 export function namesOf(state) {
-  return (id) => {
-    const role = state.nodes.find((n) => n.id === id)?.role;
-    if (role) return `${role} ${id}`;
-    return state.clients.find((c) => c.connection === id)?.clientId || nameOfNode(id);
-  };
+	return (id) => {
+		const role = state.nodes.find((n) => n.id === id)?.role;
+		if (role) return `${role} ${id}`;
+		return state.clients.find((c) => c.connection === id)?.clientId || nameOfNode(id);
+	};
 }
 
-/**
- * @param {Event} event
- * @param {(id: number) => string} [nameOf]
- * @returns {string} one sentence
- */
+/** @param {Event} event @param {(id: number) => string} [nameOf] @returns {string} one sentence */
 export function narrate(event, nameOf = nameOfNode) {
-  if (!Object.hasOwn(kinds, event.event)) {
-    return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know.`;
-  }
-  if (event.event === "RecordDescribed") return describe(event);
-  const sentence = kinds[event.event].narration.replace(/\{(\w+)\}/g, (_, name) => (
-    name === "node" ? nameOf(event.node) : show(event, name, nameOf)));
-  return capital(sentence);
+	if (!Object.hasOwn(kinds, event.event)) {
+		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know.`;
+	}
+	if (event.event === "RecordDescribed") return describe(event);
+	const { narration } = kinds[event.event];
+	const sentence = narration.replace(/\{(\w+)\}/g, (_, name) => (
+		name === "node" ? nameOf(event.node) : show(event, name, nameOf)));
+	const one = sentence.replace(/\b1 (record|partition|batche?)s\b/, "1 $1").replace(/\b1 copies/, "1 copy");
+	return /^\{(topic|resource)\}/.test(narration) ? one : capital(one); // names stay as typed
 }
 
-/** @param {Event} event */
 function describe({ fields: f }) {
-  const where = `Offset ${f.offset} of ${f.topic}-${f.partition} holds`;
-  if (f.keyBytes < 0) return `${where} a record without a key.`;
-  return `${where} ${f.key === "" ? "an empty key" : f.key}.`;
+	const where = `Offset ${f.offset} of ${f.topic}-${f.partition} holds`;
+	if (f.keyBytes < 0) return `${where} a record without a key.`;
+	return `${where} ${f.key === "" ? "an empty key" : f.key}.`;
 }
 
-/**
- * @param {Event} event
- * @param {string} name
- * @param {(id: number) => string} nameOf
- */
 function show(event, name, nameOf) {
-  const value = event.fields[name];
-  if (value === undefined) return "?";
-  if (name === "resource" && value === "") return "the cluster";
-  if (Array.isArray(value)) return `[${value.join(", ")}]`;
-  if (durationFields[event.event]?.includes(name)) return duration(value);
-  if (typeof value === "number" && nodeFields.has(name)) return nameOf(value);
-  return String(value);
+	const value = event.fields[name];
+	if (value === undefined) return "?";
+	if (name === "resource" && value === "") return "The cluster";
+	if (Array.isArray(value)) return `[${value.join(", ")}]`;
+	if (durationFields[event.event]?.includes(name)) return duration(value);
+	if (typeof value === "number" && nodeFields.has(name)) return nameOf(value);
+	return String(value);
 }
 
-/**
- * @param {string|number} nanoseconds
- * @returns {string} a duration as people write it: 250 µs, 15 ms, 1.5 s, 2 min
- */
+/** @param {string|number} nanoseconds
+ * @returns {string} a duration as people write it: 250 µs, 15 ms, 1.5 s, 2 min */
 export function duration(nanoseconds) {
-  const ns = Number(nanoseconds);
-  const size = Math.abs(ns);
-  if (size === 0) return "0 ms";
-  if (size < 1e3) return `${ns} ns`;
-  if (size < 1e6) return `${rounded(ns / 1e3)} µs`;
-  if (size < 1e9) return `${rounded(ns / 1e6)} ms`;
-  if (size < 120e9) return `${rounded(ns / 1e9)} s`;
-  return `${rounded(ns / 60e9)} min`;
+	const ns = Number(nanoseconds);
+	const size = Math.abs(ns);
+	if (size === 0) return "0 ms";
+	if (size < 1e3) return `${ns} ns`;
+	if (size < 1e6) return `${rounded(ns / 1e3)} µs`;
+	if (size < 1e9) return `${rounded(ns / 1e6)} ms`;
+	if (size < 120e9) return `${rounded(ns / 1e9)} s`;
+	return `${rounded(ns / 60e9)} min`;
 }
 
-/** @param {number} n */
 function rounded(n) {
-  return Math.abs(n) >= 100 ? Math.round(n) : Number(n.toPrecision(3));
+	return Math.abs(n) >= 100 ? Math.round(n) : Number(n.toPrecision(3));
 }
 
-/** @param {string} text */
 function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+	return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /**
@@ -103,53 +86,7 @@ function capital(text) {
  * @returns {string} which rule of Kafka's fired and where it comes from; empty when none is named
  */
 export function ruleText(event) {
-  if (!event.rule || !Object.hasOwn(rules, event.rule)) return "";
-  const { text, source } = rules[event.rule];
-  return source ? `${text} (${source})` : text;
-}
-
-/**
- * @param {Event} event
- * @returns {boolean} whether the event carries no news: an empty fetch, a heartbeat
- */
-export function isIdle(event) {
-  return event.fields?.idle === true;
-}
-
-/**
- * Folds runs of idle events, for lists that people read.
- * @param {Event[]} events
- * @returns {({event: Event}|{idle: number, from: number, to: number, text: string})[]}
- */
-export function foldIdle(events) {
-  const rows = [];
-  let run = [];
-  const close = () => {
-    if (run.length > 0) rows.push(idleRow(run));
-    run = [];
-  };
-  for (const event of events) {
-    if (isIdle(event)) {
-      run.push(event);
-    } else {
-      close();
-      rows.push({ event });
-    }
-  }
-  close();
-  return rows;
-}
-
-/** @param {Event[]} run */
-function idleRow(run) {
-  const asked = run.filter((e) => e.event === "MessageSent" && e.fields.answers === "0" ||
-    e.event === "RequestReceived");
-  const fetches = asked.filter((e) => /fetch/i.test(e.fields.api)).length;
-  const parts = [];
-  if (fetches > 0) parts.push(`${fetches} idle ${fetches === 1 ? "fetch" : "fetches"}`);
-  const others = asked.length - fetches;
-  if (others > 0) parts.push(`${others} ${others === 1 ? "call" : "calls"} without news`);
-  if (parts.length === 0) parts.push(`${run.length} idle ${run.length === 1 ? "event" : "events"}`);
-  return { idle: run.length, from: Number(run[0].seq), to: Number(run[run.length - 1].seq),
-    text: parts.join(", ") };
+	if (!event.rule || !Object.hasOwn(rules, event.rule)) return "";
+	const { text, source } = rules[event.rule];
+	return source ? `${text} (${source})` : text;
 }

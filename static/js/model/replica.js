@@ -7,83 +7,63 @@ import { copyAt, findPartition, findTopic, insertSorted, partitionAt } from "./p
 
 const followersMax = 16;
 
-/**
- * @param {State} state
- * @param {Event} event
- */
+/** @param {State} state @param {Event} event */
 export function applyReplica(state, event) {
-  const f = event.fields;
-  if (event.event === "ReplicaRemoved") return replicaRemoved(state, event);
-  const partition = partitionAt(state, f.topic, f.partition);
-  const log = partition && copyAt(state, partition, event.node);
-  if (!log) return;
-  switch (event.event) {
-    case "ReplicaFetched": return fetched(log, f.replica, f.offset, event.at);
-    case "HighWatermarkMoved": log.hw = f.after; break;
-    case "BecameLeader": return becameLeader(partition, log, f);
-    case "BecameFollower":
-      Object.assign(log, { role: "follower", leader: f.leader, leaderEpoch: f.leaderEpoch,
-        leo: f.logEndOffset, hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
-      break;
-    case "IsrChangeProposed": log.proposed = f.proposed; break;
-    case "IsrChangeRefused": log.proposed = null; break;
-    case "IsrChanged":
-      log.isr = f.isr;
-      log.proposed = null;
-      break;
-  }
+	const f = event.fields;
+	if (event.event === "ReplicaRemoved") return replicaRemoved(state, event);
+	const partition = partitionAt(state, f.topic, f.partition);
+	const log = partition && copyAt(state, partition, event.node);
+	if (!log) return;
+	switch (event.event) {
+		case "ReplicaFetched": return fetched(log, f.replica, f.offset, event.at);
+		case "HighWatermarkMoved": log.hw = f.after; break;
+		case "BecameLeader": return becameLeader(partition, log, f);
+		case "BecameFollower":
+			Object.assign(log, { role: "follower", leader: f.leader, leaderEpoch: f.leaderEpoch,
+				leo: f.logEndOffset, hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
+			break;
+		case "IsrChangeProposed": log.proposed = f.proposed; break;
+		case "IsrChangeRefused": log.proposed = null; break;
+		case "IsrChanged":
+			log.isr = f.isr;
+			log.proposed = null;
+			break;
+	}
 }
 
-/**
- * @param {any} partition
- * @param {any} log
- * @param {Object<string, any>} f
- */
 function becameLeader(partition, log, f) {
-  Object.assign(log, { role: "leader", leader: log.node, leaderEpoch: f.leaderEpoch,
-    hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
-  partition.minIsr = f.minIsr;
-  if (partition.known) return;
-  Object.assign(partition, { leader: log.node, leaderEpoch: f.leaderEpoch,
-    partitionEpoch: f.partitionEpoch, replicas: f.replicas, isr: f.isr });
+	Object.assign(log, { role: "leader", leader: log.node, leaderEpoch: f.leaderEpoch,
+		hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
+	partition.minIsr = f.minIsr;
+	if (partition.known) return;
+	Object.assign(partition, { leader: log.node, leaderEpoch: f.leaderEpoch,
+		partitionEpoch: f.partitionEpoch, replicas: f.replicas, isr: f.isr });
 }
 
-/**
- * @param {any} log
- * @param {number} node
- * @param {string} leo
- * @param {string} at
- */
 function fetched(log, node, leo, at) {
-  const known = log.followers.find((f) => f.node === node);
-  if (known) {
-    known.leo = leo;
-    known.at = at;
-  } else if (log.followers.length < followersMax) {
-    insertSorted(log.followers, { node, leo, at }, (a, b) => a.node - b.node);
-  }
+	const known = log.followers.find((f) => f.node === node);
+	if (known) {
+		known.leo = leo;
+		known.at = at;
+	} else if (log.followers.length < followersMax) {
+		insertSorted(log.followers, { node, leo, at }, (a, b) => a.node - b.node);
+	}
 }
 
-/**
- * Forgets a replica, and with the last one of a deleted topic the topic.
- * @param {State} state
- * @param {Event} event
- */
+/** Forgets a replica, and with the last one of a deleted topic the topic.
+ * @param {State} state @param {Event} event */
 function replicaRemoved(state, event) {
-  const { topic: name, partition: index } = event.fields;
-  const partition = findPartition(state, name, index);
-  if (!partition) return;
-  partition.copies = partition.copies.filter((c) => c.node !== event.node);
-  const topic = findTopic(state, name);
-  if (topic.deleted) sweep(state, topic);
+	const { topic: name, partition: index } = event.fields;
+	const partition = findPartition(state, name, index);
+	if (!partition) return;
+	partition.copies = partition.copies.filter((c) => c.node !== event.node);
+	const topic = findTopic(state, name);
+	if (topic.deleted) sweep(state, topic);
 }
 
-/**
- * Removes a deleted topic's partitions that no node holds any more.
- * @param {State} state
- * @param {any} topic
- */
+/** Removes a deleted topic's partitions that no node holds any more.
+ * @param {State} state @param {any} topic */
 export function sweep(state, topic) {
-  topic.partitions = topic.partitions.filter((p) => p.copies.length > 0);
-  if (topic.partitions.length === 0) state.topics = state.topics.filter((t) => t !== topic);
+	topic.partitions = topic.partitions.filter((p) => p.copies.length > 0);
+	if (topic.partitions.length === 0) state.topics = state.topics.filter((t) => t !== topic);
 }

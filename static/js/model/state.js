@@ -13,118 +13,99 @@ import { kinds } from "../protocol/kinds.js";
 
 const unknownKindsMax = 32;
 
-/**
- * @returns {State} the state before the first event
- */
+/** @returns {State} the state before the first event */
 export function create() {
-  return {
-    seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
-    nodes: [], links: [], topics: [], clients: [], messages: [], waits: [], timers: [], configs: [],
-    lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
-    counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
-      records: 0 },
-    notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0 },
-  };
+	return {
+		seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
+		nodes: [], links: [], topics: [], clients: [], messages: [], waits: [], timers: [], configs: [],
+		lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
+		counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
+			records: 0 },
+		notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0 },
+	};
 }
 
 /** @type {Object<string, (state: State, event: Event) => void>} */
 const byArea = {};
 for (const [name, kind] of Object.entries(kinds)) byArea[name] = folderOf(kind.area);
 
-/** @param {string} area */
 function folderOf(area) {
-  switch (area) {
-    case "world": return applyWorld;
-    case "log": return applyLog;
-    case "replica": return applyReplica;
-    default: return applyMetadata;
-  }
+	switch (area) {
+		case "world": return applyWorld;
+		case "log": return applyLog;
+		case "replica": return applyReplica;
+		default: return applyMetadata;
+	}
 }
 
-/**
- * Folds one event into the state, in place.
- * @param {State} state
- * @param {Event} event
- */
+/** Folds one event into the state, in place.
+ * @param {State} state @param {Event} event */
 export function apply(state, event) {
-  state.seq = event.seq;
-  state.at = event.at;
-  const counters = state.counters;
-  counters.total++;
-  const fold = Object.hasOwn(byArea, event.event) ? byArea[event.event] : undefined;
-  if (fold === undefined) {
-    countUnknown(counters.unknown, event.event);
-    return;
-  }
-  counters.events[event.event] = (counters.events[event.event] ?? 0) + 1;
-  fold(state, event);
+	state.seq = event.seq;
+	state.at = event.at;
+	const counters = state.counters;
+	counters.total++;
+	const fold = Object.hasOwn(byArea, event.event) ? byArea[event.event] : undefined;
+	if (fold === undefined) {
+		countUnknown(counters.unknown, event.event);
+		return;
+	}
+	counters.events[event.event] = (counters.events[event.event] ?? 0) + 1;
+	fold(state, event);
 }
 
-/**
- * @param {Object<string, number>} unknown
- * @param {string} kind
- */
 function countUnknown(unknown, kind) {
-  const names = Object.keys(unknown);
-  const name = names.includes(kind) || names.length < unknownKindsMax ? kind : "others";
-  unknown[name] = (Object.hasOwn(unknown, name) ? unknown[name] : 0) + 1;
+	const names = Object.keys(unknown);
+	const name = names.includes(kind) || names.length < unknownKindsMax ? kind : "others";
+	unknown[name] = (Object.hasOwn(unknown, name) ? unknown[name] : 0) + 1;
 }
 
-/**
- * Copies a state so that folding into one does not change the other. What is replaced and never
+/** Copies a state so that folding into one does not change the other. What is replaced and never
  * changed in place (batches, records, messages, lists of nodes) is shared.
- * @param {State} state
- * @returns {State}
- */
+ * @param {State} state @returns {State} */
 export function clone(state) {
-  return {
-    ...state,
-    nodes: state.nodes.map((n) => ({ ...n })),
-    links: state.links.map((l) => ({ ...l })),
-    topics: state.topics.map(cloneTopic),
-    clients: state.clients.map((c) => (
-      { ...c, requests: { ...c.requests }, openRequests: c.openRequests.slice() })),
-    messages: state.messages.slice(),
-    waits: state.waits.slice(),
-    timers: state.timers.slice(),
-    configs: state.configs.slice(),
-    metadata: { ...state.metadata },
-    counters: { ...state.counters, events: { ...state.counters.events },
-      unknown: { ...state.counters.unknown } },
-    notKept: { ...state.notKept },
-  };
+	return {
+		...state,
+		nodes: state.nodes.map((n) => ({ ...n })),
+		links: state.links.map((l) => ({ ...l })),
+		topics: state.topics.map(cloneTopic),
+		clients: state.clients.map((c) => (
+			{ ...c, requests: { ...c.requests }, openRequests: c.openRequests.slice() })),
+		messages: state.messages.slice(),
+		waits: state.waits.slice(),
+		timers: state.timers.slice(),
+		configs: state.configs.slice(),
+		metadata: { ...state.metadata },
+		counters: { ...state.counters, events: { ...state.counters.events },
+			unknown: { ...state.counters.unknown } },
+		notKept: { ...state.notKept },
+	};
 }
 
-/** @param {any} topic */
 function cloneTopic(topic) {
-  return { ...topic, partitions: topic.partitions.map((p) => (
-    { ...p, records: p.records.slice(), copies: p.copies.map(cloneCopy) })) };
+	return { ...topic, partitions: topic.partitions.map((p) => (
+		{ ...p, records: p.records.slice(), copies: p.copies.map(cloneCopy) })) };
 }
 
-/** @param {any} copy */
 function cloneCopy(copy) {
-  return {
-    ...copy,
-    followers: copy.followers.map((f) => ({ ...f })),
-    epochs: copy.epochs.slice(),
-    segments: copy.segments.slice(),
-    batches: copy.batches.slice(),
-    totals: { ...copy.totals },
-  };
+	return {
+		...copy,
+		followers: copy.followers.map((f) => ({ ...f })),
+		epochs: copy.epochs.slice(),
+		segments: copy.segments.slice(),
+		batches: copy.batches.slice(),
+		totals: { ...copy.totals },
+	};
 }
 
-/**
- * @param {State} state
- * @returns {State} what the server gives as the state's JSON, for comparing the two
- */
+/** @param {State} state
+ * @returns {State} what the server gives as the state's JSON, for comparing the two */
 export function toJSON(state) {
-  return structuredClone(state);
+	return structuredClone(state);
 }
 
-/**
- * @param {State|string} json a snapshot's state, or its text; an object is taken over, not copied
- * @returns {State} a state that can be folded on
- */
+/** @param {State|string} json a snapshot's state, or its text; an object is taken over, not copied
+ * @returns {State} a state that can be folded on */
 export function fromJSON(json) {
-  return Object.assign(create(), typeof json === "string" ? JSON.parse(json) : json);
+	return Object.assign(create(), typeof json === "string" ? JSON.parse(json) : json);
 }

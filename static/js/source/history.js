@@ -2,17 +2,14 @@
 
 import { readTrace } from "./file.js";
 
-/**
- * Reads the events that end at one.
+/** Reads the events that end at one.
  * @param {string} world the path under which the world answers
- * @param {number} to the last event wanted
- * @param {number} most how many events at most
- * @returns {Promise<import("./file.js").Trace|null>} null where so old events are not kept
- */
+ * @param {number} to the last event wanted @param {number} most how many events at most
+ * @returns {Promise<import("./file.js").Trace|null>} null where so old events are not kept */
 export async function readHistory(world, to, most) {
-  const from = Math.max(1, to - most + 1);
-  let answer = await fetch(`${world}/trace?from=${from}&to=${to}`);
-  // Less than a piece is kept below: without a beginning the server gives what it has.
-  if (answer.status === 404 && from > 1) answer = await fetch(`${world}/trace?to=${to}`);
-  return answer.ok ? readTrace(await answer.blob()) : null;
+	const from = Math.max(1, to - most + 1);
+	let answer = await fetch(`${world}/trace?from=${from}&to=${to}`);
+	// Less than a piece is kept below: without a beginning the server gives what it has.
+	if (answer.status === 404 && from > 1) answer = await fetch(`${world}/trace?to=${to}`);
+	return answer.ok ? readTrace(await answer.blob()) : null;
 }

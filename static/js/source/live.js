@@ -19,103 +19,93 @@ const waitMax = 8000;
  * @property {(f: () => void, milliseconds: number) => any} [later] for tests
  */
 
-/**
- * Opens the stream.
+/** Opens the stream.
  * @param {Handlers} handlers
  * @returns {{close: () => void, drop: () => void, lastSeq: () => string}} drop loses the connection
- *   as a network would, for tests
- */
+ * as a network would, for tests */
 export function connect(handlers) {
-  const { url, onSnapshot, onEvents } = handlers;
-  const onGap = handlers.onGap ?? (() => {});
-  const onPace = handlers.onPace ?? (() => {});
-  const onStatus = handlers.onStatus ?? (() => {});
-  const Socket = handlers.Socket ?? globalThis.WebSocket;
-  const later = handlers.later ?? ((f, ms) => setTimeout(f, ms));
-  let last = 0n; // seq of the last event, or of the last snapshot
-  let run = "";
-  let closed = false;
-  let failures = 0;
-  /** @type {WebSocket|null} */
-  let socket = null;
+	const { url, onSnapshot, onEvents } = handlers;
+	const onGap = handlers.onGap ?? (() => {});
+	const onPace = handlers.onPace ?? (() => {});
+	const onStatus = handlers.onStatus ?? (() => {});
+	const Socket = handlers.Socket ?? globalThis.WebSocket;
+	const later = handlers.later ?? ((f, ms) => setTimeout(f, ms));
+	let last = 0n; // seq of the last event, or of the last snapshot
+	let run = "";
+	let closed = false;
+	let failures = 0;
+	/** @type {WebSocket|null} */
+	let socket = null;
 
-  function open() {
-    if (closed) return;
-    if (handlers.lastSeq) last = BigInt(handlers.lastSeq());
-    onStatus(failures === 0 ? "connecting" : "reconnecting", "");
-    const mine = new Socket(address(url, last, run));
-    socket = mine;
-    mine.onopen = () => { if (mine === socket) onStatus("open", ""); };
-    mine.onmessage = (message) => { if (mine === socket) receive(message.data); };
-    mine.onerror = () => {}; // a close follows and says more
-    mine.onclose = (event) => { if (mine === socket) reopen(event.reason ?? ""); };
-  }
+	function open() {
+		if (closed) return;
+		if (handlers.lastSeq) last = BigInt(handlers.lastSeq());
+		onStatus(failures === 0 ? "connecting" : "reconnecting", "");
+		const mine = new Socket(address(url, last, run));
+		socket = mine;
+		mine.onopen = () => { if (mine === socket) onStatus("open", ""); };
+		mine.onmessage = (message) => { if (mine === socket) receive(message.data); };
+		mine.onerror = () => {}; // a close follows and says more
+		mine.onclose = (event) => { if (mine === socket) reopen(event.reason ?? ""); };
+	}
 
-  /** @param {string} why */
-  function reopen(why) {
-    const old = socket;
-    socket = null;
-    old?.close();
-    if (closed) return;
-    const wait = Math.min(waitMax, waitFirst * 2 ** failures);
-    failures = Math.min(failures + 1, 10);
-    onStatus("reconnecting", why);
-    later(open, wait);
-  }
+	function reopen(why) {
+		const old = socket;
+		socket = null;
+		old?.close();
+		if (closed) return;
+		const wait = Math.min(waitMax, waitFirst * 2 ** failures);
+		failures = Math.min(failures + 1, 10);
+		onStatus("reconnecting", why);
+		later(open, wait);
+	}
 
-  /** @param {string} text */
-  function receive(text) {
-    let frame;
-    try {
-      frame = JSON.parse(text);
-    } catch {
-      return reopen("the server sent what is no JSON");
-    }
-    failures = 0;
-    switch (frame.type) {
-      case "snapshot":
-        run = frame.run ?? "";
-        last = BigInt(frame.seq);
-        return onSnapshot(frame.state);
-      case "events": return take(frame.events);
-      case "gap": return onGap(frame);
-      case "pace": return onPace(frame);
-    }
-  }
+	function receive(text) {
+		let frame;
+		try {
+			frame = JSON.parse(text);
+		} catch {
+			return reopen("the server sent what is no JSON");
+		}
+		failures = 0;
+		switch (frame.type) {
+			case "snapshot":
+				run = frame.run ?? "";
+				last = BigInt(frame.seq);
+				return onSnapshot(frame.state);
+			case "events": return take(frame.events);
+			case "gap": return onGap(frame);
+			case "pace": return onPace(frame);
+		}
+	}
 
-  /** @param {Object<string, any>[]} events */
-  function take(events) {
-    const fresh = events.filter((event) => BigInt(event.seq) > last);
-    if (fresh.length === 0) return;
-    if (BigInt(fresh[0].seq) !== last + 1n) {
-      return reopen(`events before ${fresh[0].seq} are missing`);
-    }
-    last = BigInt(fresh[fresh.length - 1].seq);
-    onEvents(fresh);
-  }
+	function take(events) {
+		const fresh = events.filter((event) => BigInt(event.seq) > last);
+		if (fresh.length === 0) return;
+		if (BigInt(fresh[0].seq) !== last + 1n) {
+			return reopen(`events before ${fresh[0].seq} are missing`);
+		}
+		last = BigInt(fresh[fresh.length - 1].seq);
+		onEvents(fresh);
+	}
 
-  open();
-  return {
-    close() {
-      closed = true;
-      socket?.close();
-      socket = null;
-      onStatus("closed", "");
-    },
-    drop: () => socket?.close(),
-    lastSeq: () => String(last),
-  };
+	open();
+	return {
+		close() {
+			closed = true;
+			socket?.close();
+			socket = null;
+			onStatus("closed", "");
+		},
+		drop: () => socket?.close(),
+		lastSeq: () => String(last),
+	};
 }
 
-/**
- * @param {string} url
- * @param {bigint} from
- * @param {string} run
- */
 function address(url, from, run) {
-  const full = new URL(url, globalThis.location?.href);
-  full.protocol = full.protocol.replace("http", "ws");
-  if (from > 0n) full.searchParams.set("from", String(from));
-  if (run !== "") full.searchParams.set("run", run);
-  return full.href;
+	const full = new URL(url, globalThis.location?.href);
+	full.protocol = full.protocol.replace("http", "ws");
+	if (from > 0n) full.searchParams.set("from", String(from));
+	if (run !== "") full.searchParams.set("run", run);
+	return full.href;
 }

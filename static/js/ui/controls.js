@@ -3,54 +3,54 @@
 const part = (id) => document.getElementById(id);
 
 export function bindControls({ act, session, command }) {
-  bindLevers(command);
-  bindTransport(session, command);
-  bindEvents(act);
-  part('toggle-theme').onclick = act.toggleTheme;
-  part('toggle-layout').onclick = act.toggleLayout;
-  part('toggle-inspector').onclick = act.toggleInspector;
-  part('open-legend').onclick = act.toggleLegend;
-  part('open-command').onclick = act.openPalette;
-  part('close-legend').onclick = () => part('legend').close();
-  part('create-topic').onclick = () => command('topic orders partitions=3 rf=3');
-  for (const dialog of document.querySelectorAll('dialog')) {
-    dialog.addEventListener('click', (event) => {
-      if (event.target === dialog) dialog.close();
-    });
-  }
+	bindLevers(command);
+	bindTransport(session, command);
+	bindEvents(act);
+	part('toggle-theme').onclick = act.toggleTheme;
+	part('toggle-layout').onclick = act.toggleLayout;
+	part('toggle-inspector').onclick = act.toggleInspector;
+	part('open-legend').onclick = act.toggleLegend;
+	part('open-command').onclick = act.openPalette;
+	part('close-legend').onclick = () => part('legend').close();
+	part('create-topic').onclick = () => command('topic orders partitions=3 rf=3');
+	for (const dialog of document.querySelectorAll('dialog')) {
+		dialog.addEventListener('click', (event) => {
+			if (event.target === dialog) dialog.close();
+		});
+	}
 }
 
 /** A lever's command is its own word, or the one that its node's state gave it. */
 function bindLevers(command) {
-  for (const lever of document.querySelectorAll('[data-lever]')) {
-    lever.onclick = () => {
-      const word = lever.dataset.command ?? lever.dataset.lever;
-      command(`${word} ${lever.dataset.node}`);
-    };
-  }
+	for (const lever of document.querySelectorAll('[data-lever]')) {
+		lever.onclick = () => {
+			const word = lever.dataset.command ?? lever.dataset.lever;
+			command(`${word} ${lever.dataset.node}`);
+		};
+	}
 }
 
 function bindTransport(session, command) {
-  part('move-pause').onclick = () => session.pause();
-  part('move-play').onclick = () => session.play();
-  part('move-step').onclick = () => session.step();
-  part('move-back').onclick = () => session.back();
-  part('live').onclick = () => session.live();
-  part('seek').oninput = (event) => session.seek(Number(event.target.value));
-  for (const button of part('speeds').children) {
-    button.onclick = () => command(button.dataset.speed);
-  }
+	part('move-pause').onclick = () => session.pause();
+	part('move-play').onclick = () => session.play();
+	part('move-step').onclick = () => session.step();
+	part('move-back').onclick = () => session.back();
+	part('live').onclick = () => session.live();
+	part('seek').oninput = (event) => session.seek(Number(event.target.value));
+	for (const button of part('speeds').children) {
+		button.onclick = () => command(button.dataset.speed);
+	}
 }
 
 function bindEvents(act) {
-  part('event-filter').oninput = (event) => act.filterEvents(event.target.value);
-  for (const button of part('event-class').children) {
-    button.onclick = () => {
-      for (const other of part('event-class').children) {
-        other.classList.toggle('on', other === button);
-        other.setAttribute('aria-checked', String(other === button));
-      }
-      act.showEvents(button.dataset.class);
-    };
-  }
+	part('event-filter').oninput = (event) => act.filterEvents(event.target.value);
+	for (const button of part('event-class').children) {
+		button.onclick = () => {
+			for (const other of part('event-class').children) {
+				other.classList.toggle('on', other === button);
+				other.setAttribute('aria-checked', String(other === button));
+			}
+			act.showEvents(button.dataset.class);
+		};
+	}
 }

@@ -18,103 +18,103 @@ const RUSH_FROM = 40; // messages a second, all links together
 
 /** @param {MediaQueryList} still whether motion is unwanted */
 export function createFlying(still) {
-  const launched = new Map(); // by flight id
-  const counts = new Map(); // by link: messages in the current second
-  const busyUntil = new Map(); // by link
-  let second = 0;
-  let flood = new Set();
-  let isRush = false;
+	const launched = new Map(); // by flight id
+	const counts = new Map(); // by link: messages in the current second
+	const busyUntil = new Map(); // by link
+	let second = 0;
+	let flood = new Set();
+	let isRush = false;
 
-  function launch(flight, now, isDelivered, rank) {
-    if (!flight || flight.idle || launched.size > LAUNCHED_MOST) return;
-    const link = linkId(flight.from, flight.to);
-    counts.set(link, (counts.get(link) ?? 0) + 1);
-    busyUntil.set(link, now + BUSY_MS);
-    if (flood.has(link) || still.matches) return;
-    const like = launched.size > CALM_MOST ? companion(flight, now) : null;
-    if (like) {
-      like.flight = { ...like.flight, count: like.flight.count + 1 };
-      like.isDelivered = true;
-      return;
-    }
-    // Answers that leave one log together start one after the other, so that each is seen.
-    launched.set(flight.id, { flight, start: now + rank * 60, isDelivered });
-  }
+	function launch(flight, now, isDelivered, rank) {
+		if (!flight || flight.idle || launched.size > LAUNCHED_MOST) return;
+		const link = linkId(flight.from, flight.to);
+		counts.set(link, (counts.get(link) ?? 0) + 1);
+		busyUntil.set(link, now + BUSY_MS);
+		if (flood.has(link) || still.matches) return;
+		const like = launched.size > CALM_MOST ? companion(flight, now) : null;
+		if (like) {
+			like.flight = { ...like.flight, count: like.flight.count + 1 };
+			like.isDelivered = true;
+			return;
+		}
+		// Answers that leave one log together start one after the other, so that each is seen.
+		launched.set(flight.id, { flight, start: now + rank * 60, isDelivered });
+	}
 
-  /** Where much happens, one token stands for all of one kind that leave within a moment. */
-  function companion(flight, now) {
-    for (const other of launched.values()) {
-      const { from, to, kind } = other.flight;
-      if (from !== flight.from || to !== flight.to || kind !== flight.kind) continue;
-      if (launched.size >= CROWD_FROM || now - other.start < TOGETHER_MS) return other;
-    }
-    return null;
-  }
+	/** Where much happens, one token stands for all of one kind that leave within a moment. */
+	function companion(flight, now) {
+		for (const other of launched.values()) {
+			const { from, to, kind } = other.flight;
+			if (from !== flight.from || to !== flight.to || kind !== flight.kind) continue;
+			if (launched.size >= CROWD_FROM || now - other.start < TOGETHER_MS) return other;
+		}
+		return null;
+	}
 
-  function newSecond(now) {
-    if (now - second < 1000) return;
-    second = now;
-    flood = new Set([...counts].filter(([, n]) => n > FLOOD_FROM).map(([link]) => link));
-    isRush = [...counts.values()].reduce((sum, n) => sum + n, 0) > RUSH_FROM;
-    counts.clear();
-  }
+	function newSecond(now) {
+		if (now - second < 1000) return;
+		second = now;
+		flood = new Set([...counts].filter(([, n]) => n > FLOOD_FROM).map(([link]) => link));
+		isRush = [...counts.values()].reduce((sum, n) => sum + n, 0) > RUSH_FROM;
+		counts.clear();
+	}
 
-  return {
-    /** Takes the events that were just shown. */
-    take(events, scene, follow, now) {
-      let rank = 0;
-      for (const event of events) {
-        const { event: kind, fields } = event;
-        if (kind === 'MessageSent') {
-          const message = messageOf({ ...fields, from: event.node, at: event.at });
-          launch(flightOfMessage(scene, message, follow), now, false, rank++ % 8);
-        } else if (kind === 'MessageDelivered' || kind === 'MessageDropped') {
-          const flying = launched.get(`m${fields.message}`);
-          if (flying && kind === 'MessageDelivered') flying.isDelivered = true;
-          else if (flying) launched.delete(`m${fields.message}`);
-        } else if (kind === 'RequestReceived' || kind === 'ResponseSent') {
-          launch(flightOfClient(scene, event, follow), now, true, rank++ % 8);
-        }
-      }
-    },
+	return {
+		/** Takes the events that were just shown. */
+		take(events, scene, follow, now) {
+			let rank = 0;
+			for (const event of events) {
+				const { event: kind, fields } = event;
+				if (kind === 'MessageSent') {
+					const message = messageOf({ ...fields, from: event.node, at: event.at });
+					launch(flightOfMessage(scene, message, follow), now, false, rank++ % 8);
+				} else if (kind === 'MessageDelivered' || kind === 'MessageDropped') {
+					const flying = launched.get(`m${fields.message}`);
+					if (flying && kind === 'MessageDelivered') flying.isDelivered = true;
+					else if (flying) launched.delete(`m${fields.message}`);
+				} else if (kind === 'RequestReceived' || kind === 'ResponseSent') {
+					launch(flightOfClient(scene, event, follow), now, true, rank++ % 8);
+				}
+			}
+		},
 
-    /** Where everything is now. `standing` shows messages that the state has under way. */
-    travellers(now, scene, follow, standing, geometry) {
-      newSecond(now);
-      const shown = new Map();
-      for (const [id, { flight, start, isDelivered }] of launched) {
-        const progress = (now - start) / FLIES_MS;
-        const isOver = progress >= 1 && isDelivered;
-        if (isOver || (progress > WAITS_AT && !isDelivered && !isUnderWay(scene, id))) {
-          launched.delete(id);
-        } else if (progress >= 0) {
-          const most = isDelivered ? 1 : WAITS_AT;
-          shown.set(id, { flight, progress: Math.min(progress, most) });
-        }
-      }
-      if (standing) {
-        for (const message of scene.messages) {
-          const flight = flightOfMessage(scene, message, follow);
-          if (!flight || (flight.idle && flight.kind === 'dot')) continue;
-          if (!shown.has(flight.id)) shown.set(flight.id, { flight, progress: WAITS_AT });
-        }
-      }
-      return gather([...shown.values()], geometry);
-    },
+		/** Where everything is now. `standing` shows messages that the state has under way. */
+		travellers(now, scene, follow, standing, geometry) {
+			newSecond(now);
+			const shown = new Map();
+			for (const [id, { flight, start, isDelivered }] of launched) {
+				const progress = (now - start) / FLIES_MS;
+				const isOver = progress >= 1 && isDelivered;
+				if (isOver || (progress > WAITS_AT && !isDelivered && !isUnderWay(scene, id))) {
+					launched.delete(id);
+				} else if (progress >= 0) {
+					const most = isDelivered ? 1 : WAITS_AT;
+					shown.set(id, { flight, progress: Math.min(progress, most) });
+				}
+			}
+			if (standing) {
+				for (const message of scene.messages) {
+					const flight = flightOfMessage(scene, message, follow);
+					if (!flight || (flight.idle && flight.kind === 'dot')) continue;
+					if (!shown.has(flight.id)) shown.set(flight.id, { flight, progress: WAITS_AT });
+				}
+			}
+			return gather([...shown.values()], geometry);
+		},
 
-    /** @returns {{busy: Set<string>, flood: Set<string>, isRush: boolean}} links by name, and
-     *  whether so much happens that facts should change at once instead of gliding */
-    links(now) {
-      const busy = new Set();
-      for (const [link, until] of busyUntil) {
-        if (until > now) busy.add(link);
-        else busyUntil.delete(link);
-      }
-      return { busy, flood, isRush };
-    },
+		/** @returns {{busy: Set<string>, flood: Set<string>, isRush: boolean}} links by name, and
+		 *  whether so much happens that facts should change at once instead of gliding */
+		links(now) {
+			const busy = new Set();
+			for (const [link, until] of busyUntil) {
+				if (until > now) busy.add(link);
+				else busyUntil.delete(link);
+			}
+			return { busy, flood, isRush };
+		},
 
-    clear: () => launched.clear(),
-  };
+		clear: () => launched.clear(),
+	};
 }
 
 const isUnderWay = (scene, id) => scene.messages.some((message) => `m${message.id}` === id);
@@ -122,16 +122,16 @@ const isUnderWay = (scene, id) => scene.messages.some((message) => `m${message.i
 /** Those that left one node and stand still would cover each other, so they step aside; too
  *  many become one, counted. */
 function gather(travellers, geometry) {
-  const seen = travellers.filter(({ flight }) => landing(geometry, flight.from) !== null);
-  const byId = new Map(seen.map((traveller) => [traveller.flight.id, traveller.progress]));
-  const flights = aggregate(seen.map(({ flight }) => flight));
-  const places = new Map();
-  return flights.map((flight) => {
-    const progress = byId.get(flight.id) ?? WAITS_AT;
-    const spot = `${flight.from}/${progress.toFixed(1)}`;
-    const rank = places.get(spot) ?? 0;
-    places.set(spot, rank + 1);
-    const aside = progress === WAITS_AT ? rank * 0.15 : 0;
-    return { flight, progress: aside ? Math.min(0.9, Math.max(0.1, progress + aside)) : progress };
-  });
+	const seen = travellers.filter(({ flight }) => landing(geometry, flight.from) !== null);
+	const byId = new Map(seen.map((traveller) => [traveller.flight.id, traveller.progress]));
+	const flights = aggregate(seen.map(({ flight }) => flight));
+	const places = new Map();
+	return flights.map((flight) => {
+		const progress = byId.get(flight.id) ?? WAITS_AT;
+		const spot = `${flight.from}/${progress.toFixed(1)}`;
+		const rank = places.get(spot) ?? 0;
+		places.set(spot, rank + 1);
+		const aside = progress === WAITS_AT ? rank * 0.15 : 0;
+		return { flight, progress: aside ? Math.min(0.9, Math.max(0.1, progress + aside)) : progress };
+	});
 }

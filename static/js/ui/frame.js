@@ -7,45 +7,45 @@ const prefersLight = matchMedia('(prefers-color-scheme: light)');
 
 /** What was stored before; storage may be switched off. */
 function stored(name) {
-  try {
-    return localStorage.getItem(name);
-  } catch {
-    return null;
-  }
+	try {
+		return localStorage.getItem(name);
+	} catch {
+		return null;
+	}
 }
 
 function store(name, value) {
-  try {
-    localStorage.setItem(name, value);
-  } catch {
-    // Without storage the choice lasts as long as the page.
-  }
+	try {
+		localStorage.setItem(name, value);
+	} catch {
+		// Without storage the choice lasts as long as the page.
+	}
 }
 
 export function applyTheme() {
-  const chosen = stored('theme') || root.dataset.chosenTheme;
-  root.dataset.theme = chosen || (prefersLight.matches ? 'light' : 'dark');
-  const use = document.querySelector('#toggle-theme use');
-  use?.setAttribute('href', `/static/icons.svg#${root.dataset.theme === 'dark' ? 'sun' : 'moon'}`);
+	const chosen = stored('theme') || root.dataset.chosenTheme;
+	root.dataset.theme = chosen || (prefersLight.matches ? 'light' : 'dark');
+	const use = document.querySelector('#toggle-theme use');
+	use?.setAttribute('href', `/static/icons.svg#${root.dataset.theme === 'dark' ? 'sun' : 'moon'}`);
 }
 
 export function toggleTheme() {
-  store('theme', root.dataset.theme === 'dark' ? 'light' : 'dark');
-  applyTheme();
+	store('theme', root.dataset.theme === 'dark' ? 'light' : 'dark');
+	applyTheme();
 }
 
 export function applyLayout() {
-  const width = window.innerWidth;
-  const chosen = stored('layout');
-  const fits = width >= DESK_FROM ? 'work' : 'present';
-  root.dataset.layout = width < VIEWER_BELOW ? 'viewer' : chosen || fits;
-  return root.dataset.layout;
+	const width = window.innerWidth;
+	const chosen = stored('layout');
+	const fits = width >= DESK_FROM ? 'work' : 'present';
+	root.dataset.layout = width < VIEWER_BELOW ? 'viewer' : chosen || fits;
+	return root.dataset.layout;
 }
 
 export function toggleLayout() {
-  if (root.dataset.layout === 'viewer') return;
-  store('layout', root.dataset.layout === 'present' ? 'work' : 'present');
-  applyLayout();
+	if (root.dataset.layout === 'viewer') return;
+	store('layout', root.dataset.layout === 'present' ? 'work' : 'present');
+	applyLayout();
 }
 
 /** Calls back when the system's preference changes. @param {() => void} changed */

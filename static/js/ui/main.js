@@ -18,175 +18,174 @@ const part = (id) => document.getElementById(id);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 const ui = {
-  topic: null,
-  partition: 0,
-  select: null, // { node, offset, epoch }
-  follow: null,
-  expected: null, // a record that the form just sent, and that will be followed
-  broker: null, // the picked one, for K U R X
-  tab: 'batch',
-  field: 2,
-  inspector: false,
-  batch: { status: 'none' },
-  eventClass: 'fact',
-  filter: '',
-  isDirty: true,
+	topic: null,
+	partition: 0,
+	select: null, // { node, offset, epoch }
+	follow: null,
+	expected: null, // a record that the form just sent, and that will be followed
+	broker: null, // the picked one, for K U R X
+	tab: 'batch',
+	field: 2,
+	inspector: false,
+	batch: { status: 'none' },
+	eventClass: 'fact',
+	filter: '',
+	isDirty: true,
 };
 
 const toast = createToasts(part('toasts'));
 const flying = createFlying(still);
 
 async function command(text) {
-  const answer = await runCommand(text);
-  const hint = answer.hint ? `Did you mean: ${answer.hint}` : '';
-  if (!answer.ok) toast(`${text}: ${answer.error}`, hint);
-  return answer;
+	const answer = await runCommand(text);
+	if (!answer.ok) toast(`${text}: ${answer.error}`, answer.hint);
+	return answer;
 }
 
 const session = createSession({
-  world: worldPath(),
-  command,
-  onEvents(events) {
-    forget();
-    expect(events);
-    flying.take(events, currentScene(), ui.follow, performance.now());
-  },
+	world: worldPath(),
+	command,
+	onEvents(events) {
+		forget();
+		expect(events);
+		flying.take(events, currentScene(), ui.follow, performance.now());
+	},
 });
 
 /** The record that the form sent is followed as soon as an event describes it. */
 function expect(events) {
-  const { expected } = ui;
-  if (!expected) return;
-  if (performance.now() > expected.until) ui.expected = null;
-  for (const { event, fields } of events) {
-    if (event !== 'RecordDescribed' || fields.topic !== expected.topic) continue;
-    if (fields.key !== expected.key) continue;
-    const offset = Number(fields.offset);
-    ui.expected = null;
-    ui.topic = fields.topic;
-    ui.partition = fields.partition;
-    forget();
-    const epoch = recordAt(currentScene().focus, offset)?.epoch ?? 0;
-    const { topic, partition, key } = fields;
-    ui.follow = { topic, partition, offset, epoch, key };
-    return;
-  }
+	const { expected } = ui;
+	if (!expected) return;
+	if (performance.now() > expected.until) ui.expected = null;
+	for (const { event, fields } of events) {
+		if (event !== 'RecordDescribed' || fields.topic !== expected.topic) continue;
+		if (fields.key !== expected.key) continue;
+		const offset = Number(fields.offset);
+		ui.expected = null;
+		ui.topic = fields.topic;
+		ui.partition = fields.partition;
+		forget();
+		const epoch = recordAt(currentScene().focus, offset)?.epoch ?? 0;
+		const { topic, partition, key } = fields;
+		ui.follow = { topic, partition, offset, epoch, key };
+		return;
+	}
 }
 
 let known = null; // the scene of the moment, until something changes
 const forget = () => {
-  known = null;
+	known = null;
 };
 function currentScene() {
-  known ??= sceneOf(session.hasState ? session.state() : {}, ui);
-  return known;
+	known ??= sceneOf(session.hasState ? session.state() : {}, ui);
+	return known;
 }
 
 function set(change) {
-  Object.assign(ui, change);
-  ui.isDirty = true;
+	Object.assign(ui, change);
+	ui.isDirty = true;
 }
 
 const act = {
-  command,
-  select(select) {
-    set({ select, tab: 'batch', inspector: !isViewer() });
-    if (!isViewer()) loadBatch(select);
-  },
-  follow(entry) {
-    const { focus } = currentScene();
-    const { offset, epoch, key } = entry;
-    set({ follow: { topic: focus.topic, partition: focus.partition, offset, epoch, key } });
-  },
-  followPicked() {
-    const { focus } = currentScene();
-    if (!ui.select || !focus) return;
-    const record = recordAt(focus, ui.select.offset, ui.select.epoch);
-    act.follow({ ...ui.select, key: record?.key ?? '' });
-  },
-  unfollow: () => set({ follow: null }),
-  lookAt: (topic, partition) => set({ topic, partition, select: null, batch: { status: 'none' } }),
-  openTab: (tab) => set({ tab, inspector: true }),
-  toggleInspector: () => set({ inspector: !ui.inspector }),
-  pickField(field) {
-    if (ui.field !== field) set({ field });
-  },
-  pickBroker(index) {
-    const node = currentScene().brokers[index];
-    if (!node) return;
-    set({ broker: node.id });
-    part(`broker-${node.id}`)?.querySelector('.lever')?.focus();
-  },
-  healAll: () => command('heal all'),
-  seek: (seq) => session.seek(seq),
-  showEvents: (eventClass) => set({ eventClass }),
-  filterEvents: (filter) => set({ filter }),
-  toggleTheme() {
-    toggleTheme();
-    ui.isDirty = true;
-  },
-  toggleLayout() {
-    toggleLayout();
-    ui.isDirty = true;
-  },
-  toggleLegend: () => (part('legend').open ? part('legend').close() : part('legend').showModal()),
-  openPalette: () => palette.open(),
-  write: () => part('send-key').focus(),
+	command,
+	select(select) {
+		set({ select, tab: 'batch', inspector: !isViewer() });
+		if (!isViewer()) loadBatch(select);
+	},
+	follow(entry) {
+		const { focus } = currentScene();
+		const { offset, epoch, key } = entry;
+		set({ follow: { topic: focus.topic, partition: focus.partition, offset, epoch, key } });
+	},
+	followPicked() {
+		const { focus } = currentScene();
+		if (!ui.select || !focus) return;
+		const record = recordAt(focus, ui.select.offset, ui.select.epoch);
+		act.follow({ ...ui.select, key: record?.key ?? '' });
+	},
+	unfollow: () => set({ follow: null }),
+	lookAt: (topic, partition) => set({ topic, partition, select: null, batch: { status: 'none' } }),
+	openTab: (tab) => set({ tab, inspector: true }),
+	toggleInspector: () => set({ inspector: !ui.inspector }),
+	pickField(field) {
+		if (ui.field !== field) set({ field });
+	},
+	pickBroker(index) {
+		const node = currentScene().brokers[index];
+		if (!node) return;
+		set({ broker: node.id });
+		part(`broker-${node.id}`)?.querySelector('.lever')?.focus();
+	},
+	healAll: () => command('heal all'),
+	seek: (seq) => session.seek(seq),
+	showEvents: (eventClass) => set({ eventClass }),
+	filterEvents: (filter) => set({ filter }),
+	toggleTheme() {
+		toggleTheme();
+		ui.isDirty = true;
+	},
+	toggleLayout() {
+		toggleLayout();
+		ui.isDirty = true;
+	},
+	toggleLegend: () => (part('legend').open ? part('legend').close() : part('legend').showModal()),
+	openPalette: () => palette.open(),
+	write: () => part('send-key').focus(),
 };
 
 const isViewer = () => document.documentElement.dataset.layout === 'viewer';
 
 async function loadBatch({ node, offset }) {
-  const { focus } = currentScene();
-  const wanted = ui.select;
-  set({ batch: { status: 'loading' } });
-  try {
-    const place = { node, topic: focus.topic, partition: focus.partition, offset };
-    const read = await readBatch(place);
-    if (ui.select === wanted) set({ batch: { status: 'read', ...read } });
-  } catch (problem) {
-    if (ui.select === wanted) set({ batch: { status: 'failed', text: problem.message } });
-  }
+	const { focus } = currentScene();
+	const wanted = ui.select;
+	set({ batch: { status: 'loading' } });
+	try {
+		const place = { node, topic: focus.topic, partition: focus.partition, offset };
+		const read = await readBatch(place);
+		if (ui.select === wanted) set({ batch: { status: 'read', ...read } });
+	} catch (problem) {
+		if (ui.select === wanted) set({ batch: { status: 'failed', text: problem.message } });
+	}
 }
 
 const palette = createPalette(runCommand);
 const painter = createPainter({ ui, act, session, flying, scene: currentScene });
 
 bindSendForm(command, ({ topic, key }) => {
-  ui.expected = { topic, key, until: performance.now() + FOLLOW_WITHIN_MS };
+	ui.expected = { topic, key, until: performance.now() + FOLLOW_WITHIN_MS };
 });
 bindControls({ act, session, command });
 bindKeys({ act, session, ui, scene: currentScene, palette });
 
 onPreference(() => {
-  applyTheme();
-  ui.isDirty = true;
+	applyTheme();
+	ui.isDirty = true;
 });
 addEventListener('resize', () => {
-  applyLayout();
-  ui.isDirty = true;
+	applyLayout();
+	ui.isDirty = true;
 });
 applyTheme();
 applyLayout();
 
 /** The one loop. Panels are drawn when something changed, tokens on every frame. */
 function frame(now) {
-  // The next frame comes whatever happens in this one: one bad event must not stop the picture.
-  requestAnimationFrame(frame);
-  session.tick(now);
-  if (session.isDirty) forget();
-  if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
-  painter.paint(now);
+	// The next frame comes whatever happens in this one: one bad event must not stop the picture.
+	requestAnimationFrame(frame);
+	session.tick(now);
+	if (session.isDirty) forget();
+	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
+	painter.paint(now);
 }
 requestAnimationFrame(frame);
 
-// For tests and for the curious: what the page believes, as JSON, and at which event.
+// For tests: what the page believes, and at which event.
 globalThis.highwater = {
-  state: () => (session.hasState ? session.json() : null),
-  seq: () => (session.hasState ? session.seq() : 0),
-  scene: currentScene,
-  status: () => session.status,
-  first: () => session.film.first,
-  gaps: () => session.film.gaps.length,
-  drop: () => session.source.drop(),
+	state: () => (session.hasState ? session.json() : null),
+	seq: () => (session.hasState ? session.seq() : 0),
+	scene: currentScene,
+	status: () => session.status,
+	first: () => session.film.first,
+	gaps: () => session.film.gaps.length,
+	drop: () => session.source.drop(),
 };

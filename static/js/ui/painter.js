@@ -3,6 +3,7 @@
 
 import { stageGeometry } from '../layout/geometry.js';
 import { offsetScale } from '../layout/scale.js';
+import { whyNotYet } from '../layout/where.js';
 import { drawChain, drawNodes, drawPipes } from '../view/brokers.js';
 import { drawProducers, drawReaders } from '../view/clients.js';
 import { patch, setText } from '../view/dom.js';
@@ -22,202 +23,203 @@ const part = (id) => document.getElementById(id);
 const root = document.documentElement;
 
 export function createPainter({ ui, act, session, flying, scene: currentScene }) {
-  const tokens = createTokens(part('flights'));
-  const size = observeSizes(() => {
-    ui.isDirty = true;
-  });
-  const painter = { topic: null, partition: 0, paint };
-  let geometry = null;
-  let composed = '';
-  let drawnAt = 0;
-  let listedAt = 0;
-  let listedFor = '';
-  let saidAt = 0;
-  let wired = '';
+	const tokens = createTokens(part('flights'));
+	const size = observeSizes(() => {
+		ui.isDirty = true;
+	});
+	const painter = { topic: null, partition: 0, paint };
+	let geometry = null;
+	let composed = '';
+	let drawnAt = 0;
+	let listedAt = 0;
+	let listedFor = '';
+	let saidAt = 0;
+	let wired = '';
 
-  /** Everything that is due now. @param {number} now */
-  function paint(now) {
-    const links = flying.links(now);
-    const wiring = `${[...links.busy]}|${[...links.flood]}`;
-    const isDue = session.isDirty || ui.isDirty || wiring !== wired;
-    if (isDue && size.pool && now - drawnAt >= STAGE_EVERY_MS) {
-      drawnAt = now;
-      wired = wiring;
-      session.isDirty = false;
-      ui.isDirty = false;
-      draw(links);
-    }
-    if (now - listedAt >= LISTS_EVERY_MS) {
-      listedAt = now;
-      drawLists(now);
-    }
-    drawTokens(now);
-  }
+	/** Everything that is due now. @param {number} now */
+	function paint(now) {
+		const links = flying.links(now);
+		const wiring = `${[...links.busy]}|${[...links.flood]}`;
+		const isDue = session.isDirty || ui.isDirty || wiring !== wired;
+		if (isDue && size.pool && now - drawnAt >= STAGE_EVERY_MS) {
+			drawnAt = now;
+			wired = wiring;
+			session.isDirty = false;
+			ui.isDirty = false;
+			draw(links);
+		}
+		if (now - listedAt >= LISTS_EVERY_MS) {
+			listedAt = now;
+			drawLists(now);
+		}
+		drawTokens(now);
+	}
 
-  function draw(links) {
-    const scene = currentScene();
-    painter.topic = ui.topic;
-    painter.partition = ui.partition;
-    compose(scene);
-    const scale = scene.focus
-      ? offsetScale(scene.focus, {
-          height: geometry.tank.height,
-          unit: size.unit,
-          headroom: geometry.shape.headroom,
-        })
-      : null;
-    ui.isPast = session.isPast();
-    const { hasState } = session;
-    const view = { scene, geometry, scale, ui, act, hasState, ...links };
-    part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
-    part('pool').classList.toggle('past', ui.isPast);
-    part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
-    drawStage(view);
-    drawFrame(view);
-    patch(part('inspector'), ui.inspector ? drawInspector(view) : null);
-    drawTransport(filmOf(session, scene));
-    drawConnection(session);
-    offerTopic(scene.focus?.topic);
-  }
+	function draw(links) {
+		const scene = currentScene();
+		painter.topic = ui.topic;
+		painter.partition = ui.partition;
+		compose(scene);
+		const scale = scene.focus
+			? offsetScale(scene.focus, {
+					height: geometry.tank.height,
+					unit: size.unit,
+					headroom: geometry.shape.headroom,
+				})
+			: null;
+		ui.isPast = session.isPast();
+		const { hasState } = session;
+		const view = { scene, geometry, scale, ui, act, hasState, ...links };
+		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
+		part('pool').classList.toggle('past', ui.isPast);
+		part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
+		drawStage(view);
+		drawFrame(view);
+		patch(part('inspector'), ui.inspector ? drawInspector(view) : null);
+		drawTransport(filmOf(session, scene));
+		drawConnection(session);
+		offerTopic(scene.focus?.topic);
+	}
 
-  /** Columns move only when the stage changes its size or somebody comes or goes. */
-  function compose(scene) {
-    const stage = {
-      ...size.pool,
-      unit: size.unit,
-      narrow: root.dataset.layout === 'viewer',
-      producers: scene.producers.map((client) => client.id),
-      brokers: scene.brokers.map((node) => node.id),
-      controllers: scene.controllers.map((node) => node.id),
-      readers: scene.readers.map((client) => client.id),
-      pipes: scene.pipes.length,
-    };
-    const now = JSON.stringify(stage);
-    if (now === composed) return;
-    composed = now;
-    geometry = stageGeometry(stage);
-    const form = part('send');
-    form.style.transform = `translateX(${geometry.producers.x}px)`;
-    form.style.width = `${geometry.producers.width}px`;
-  }
+	/** Columns move only when the stage changes its size or somebody comes or goes. */
+	function compose(scene) {
+		const stage = {
+			...size.pool,
+			unit: size.unit,
+			narrow: root.dataset.layout === 'viewer',
+			producers: scene.producers.map((client) => client.id),
+			brokers: scene.brokers.map((node) => node.id),
+			controllers: scene.controllers.map((node) => node.id),
+			readers: scene.readers.map((client) => client.id),
+			pipes: scene.pipes.length,
+		};
+		const now = JSON.stringify(stage);
+		if (now === composed) return;
+		composed = now;
+		geometry = stageGeometry(stage);
+		const form = part('send');
+		form.style.transform = `translateX(${geometry.producers.x}px)`;
+		form.style.width = `${geometry.producers.width}px`;
+	}
 
-  function drawTokens(now) {
-    if (!geometry) return;
-    const scene = currentScene();
-    const isStanding = session.isPast() || session.pace.paused;
-    tokens.show(flying.travellers(now, scene, ui.follow, isStanding, geometry), geometry);
-  }
+	function drawTokens(now) {
+		if (!geometry) return;
+		const scene = currentScene();
+		const isStanding = session.isPast() || session.pace.paused;
+		tokens.show(flying.travellers(now, scene, ui.follow, isStanding, geometry), geometry);
+	}
 
-  function drawLists(now) {
-    const moment = `${session.seq()}/${session.film.first}`;
-    const key = `${moment}/${ui.eventClass}/${ui.filter}/${size.track}`;
-    if (key === listedFor || !session.hasState) return;
-    listedFor = key;
-    const { eventClass, filter } = ui;
-    const nothing = filter ? 'Nothing that fits.' : 'Nothing happened yet.';
-    drawEvents(session.list({ eventClass, filter }), session.seq(), act, nothing);
-    drawSaying(now);
-    drawPins(session.pins, filmOf(session, currentScene()), act);
-  }
+	function drawLists(now) {
+		const moment = `${session.seq()}/${session.film.first}`;
+		const key = `${moment}/${ui.eventClass}/${ui.filter}/${size.track}`;
+		if (key === listedFor || !session.hasState) return;
+		listedFor = key;
+		const { eventClass, filter } = ui;
+		const nothing = filter ? 'Nothing that fits.' : 'Nothing happened yet.';
+		drawEvents(session.list({ eventClass, filter }), session.seq(), act, nothing);
+		drawSaying(now);
+		drawPins(session.pins, filmOf(session, currentScene()), act);
+	}
 
-  function drawSaying(now) {
-    // Where a person steps, each step is read out; a live stream would never stop talking.
-    const isStill = session.isPast() || session.pace.paused;
-    if (!isStill && now - saidAt < SAY_EVERY_MS) return;
-    saidAt = now;
-    const saying = session.saying();
-    patch(part('say'), frame.drawSay(saying));
-    if (isStill && saying) setText(part('announcer'), saying.text);
-  }
+	function drawSaying(now) {
+		// Where a person steps, each step is read out; a live stream would never stop talking.
+		const isStill = session.isPast() || session.pace.paused;
+		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
+		saidAt = now;
+		const saying = session.saying();
+		const waiting = ui.follow ? whyNotYet(currentScene(), ui.follow) : '';
+		patch(part('say'), frame.drawSay(saying, waiting));
+		if (isStill && saying) setText(part('announcer'), saying.text);
+	}
 
-  return painter;
+	return painter;
 }
 
 function drawStage(view) {
-  const { scene, geometry } = view;
-  drawNodes(view);
-  frame.drawNotice(noticeOf(scene, view.hasState));
-  part('pool').classList.toggle('empty', !scene.focus);
-  patch(part('chart'), [
-    scene.focus && drawTide(view),
-    drawWires(view),
-    drawProducers(view),
-    scene.focus && [
-      scene.brokers.map((node) => drawTank(view, node)),
-      geometry.pipes > 0 && scene.brokers.map((node) => drawPipes(view, node)),
-      drawFlag(view),
-      drawChain(view),
-      drawReaders(view),
-    ],
-  ]);
-  patch(part('front'), geometry.narrow ? null : drawSnips(view));
+	const { scene, geometry } = view;
+	drawNodes(view);
+	frame.drawNotice(noticeOf(scene, view.hasState));
+	part('pool').classList.toggle('empty', !scene.focus);
+	patch(part('chart'), [
+		scene.focus && drawTide(view),
+		drawWires(view),
+		drawProducers(view),
+		scene.focus && [
+			scene.brokers.map((node) => drawTank(view, node)),
+			geometry.pipes > 0 && scene.brokers.map((node) => drawPipes(view, node)),
+			drawFlag(view),
+			drawChain(view),
+			drawReaders(view),
+		],
+	]);
+	patch(part('front'), geometry.narrow ? null : drawSnips(view));
 }
 
 function drawFrame(view) {
-  patch(part('vitals'), frame.drawVitals(view));
-  frame.drawTopics(part('topic'), view);
-  patch(part('tabs'), frame.drawTabs(view));
-  patch(part('reign'), frame.drawReign(view));
-  patch(part('settings'), frame.drawSettings(view));
-  patch(part('where'), frame.drawWhere(view));
+	patch(part('vitals'), frame.drawVitals(view));
+	frame.drawTopics(part('topic'), view);
+	patch(part('tabs'), frame.drawTabs(view));
+	patch(part('reign'), frame.drawReign(view));
+	patch(part('settings'), frame.drawSettings(view));
+	patch(part('where'), frame.drawWhere(view));
 }
 
 function noticeOf(scene, hasState) {
-  if (!hasState) {
-    const text = 'The picture appears with the first event.';
-    return { title: 'Connecting to the cluster', text };
-  }
-  if (scene.focus) return null;
-  return {
-    title: 'No topics yet',
-    text: 'The cluster is up and holds no records. Create a topic to see its logs.',
-    canCreate: true,
-  };
+	if (!hasState) {
+		const text = 'The picture appears with the first event.';
+		return { title: 'Connecting to the cluster', text };
+	}
+	if (scene.focus) return null;
+	return {
+		title: 'No topics yet',
+		text: 'The cluster is up and holds no records. Create a topic to see its logs.',
+		canCreate: true,
+	};
 }
 
 function filmOf(session, scene) {
-  const { film, pace } = session;
-  const speed = pace.mode === 'slow' ? `slow ${slowness(pace)}` : 'live';
-  return {
-    first: film.first,
-    last: film.last,
-    seq: session.seq(),
-    at: scene.at,
-    isLive: !session.isPast(),
-    isMoving: session.isMoving(),
-    pace,
-    speed,
-    skipped: film.gaps.reduce((sum, gap) => sum + gap.to - gap.from + 1, 0),
-  };
+	const { film, pace } = session;
+	const speed = pace.mode === 'slow' ? `slow ${slowness(pace)}` : 'live';
+	return {
+		first: film.first,
+		last: film.last,
+		seq: session.seq(),
+		at: scene.at,
+		isLive: !session.isPast(),
+		isMoving: session.isMoving(),
+		pace,
+		speed,
+		skipped: film.gaps.reduce((sum, gap) => sum + gap.to - gap.from + 1, 0),
+	};
 }
 
 const STATUS_WORDS = {
-  connecting: 'connecting',
-  open: 'connected',
-  reconnecting: 'reconnecting',
-  closed: 'disconnected',
+	connecting: 'connecting',
+	open: 'connected',
+	reconnecting: 'reconnecting',
+	closed: 'disconnected',
 };
 
 function drawConnection(session) {
-  const app = part('app');
-  if (app.dataset.connection !== session.status) app.dataset.connection = session.status;
-  setText(part('connection-text'), STATUS_WORDS[session.status] ?? session.status);
+	const app = part('app');
+	if (app.dataset.connection !== session.status) app.dataset.connection = session.status;
+	setText(part('connection-text'), STATUS_WORDS[session.status] ?? session.status);
 }
 
 /** Sizes are read only when they change, never while drawing. A new size is drawn at once:
  *  only facts move, not the layout. */
 function observeSizes(changed) {
-  const size = { unit: 16, pool: null, track: 0 };
-  const pool = part('pool');
-  const observer = new ResizeObserver(() => {
-    size.unit = parseFloat(getComputedStyle(root).fontSize);
-    size.pool = { width: pool.clientWidth, height: pool.clientHeight };
-    size.track = part('scrubber').clientWidth;
-    pool.classList.add('resizing');
-    changed();
-    requestAnimationFrame(() => requestAnimationFrame(() => pool.classList.remove('resizing')));
-  });
-  observer.observe(pool);
-  observer.observe(part('scrubber'));
-  return size;
+	const size = { unit: 16, pool: null, track: 0 };
+	const pool = part('pool');
+	const observer = new ResizeObserver(() => {
+		size.unit = parseFloat(getComputedStyle(root).fontSize);
+		size.pool = { width: pool.clientWidth, height: pool.clientHeight };
+		size.track = part('scrubber').clientWidth;
+		pool.classList.add('resizing');
+		changed();
+		requestAnimationFrame(() => requestAnimationFrame(() => pool.classList.remove('resizing')));
+	});
+	observer.observe(pool);
+	observer.observe(part('scrubber'));
+	return size;
 }

@@ -8,42 +8,42 @@ const part = (id) => document.getElementById(id);
  *  @param {(record: {topic: string, key: string}) => void} onSent called before the answer,
  *    so that the record can be followed from its first moment */
 export function bindSendForm(run, onSent) {
-  part('send').addEventListener('submit', async (event) => {
-    event.preventDefault();
-    const topic = part('send-topic').value.trim();
-    const key = part('send-key').value;
-    const times = Math.max(1, Number(part('send-times').value) || 1);
-    if (!topic) {
-      part('send-topic').focus();
-      return;
-    }
-    const words = ['send', word(topic)];
-    if (key) words.push(`key=${word(key)}`);
-    words.push(`value=${word(part('send-value').value)}`, `acks=${part('send-acks').value}`);
-    if (times > 1) words.push(`times=${times}`);
-    if (times === 1) onSent({ topic, key });
-    const answer = await run(words.join(' '));
-    if (answer.ok) countUp();
-  });
+	part('send').addEventListener('submit', async (event) => {
+		event.preventDefault();
+		const topic = part('send-topic').value.trim();
+		const key = part('send-key').value;
+		const times = Math.max(1, Number(part('send-times').value) || 1);
+		if (!topic) {
+			part('send-topic').focus();
+			return;
+		}
+		const words = ['send', word(topic)];
+		if (key) words.push(`key=${word(key)}`);
+		words.push(`value=${word(part('send-value').value)}`, `acks=${part('send-acks').value}`);
+		if (times > 1) words.push(`times=${times}`);
+		if (times === 1) onSent({ topic, key });
+		const answer = await run(words.join(' '));
+		if (answer.ok) countUp();
+	});
 }
 
 /** order-3 becomes order-4, so that the next record has a name of its own. */
 function countUp() {
-  const key = part('send-key');
-  const found = /^(.*?)(\d+)$/.exec(key.value);
-  if (!found) return;
-  const n = Number(found[2]);
-  key.value = `${found[1]}${n + 1}`;
-  const value = part('send-value');
-  if (value.value === `{"id":${n},"amt":${n * 10}}`) {
-    value.value = `{"id":${n + 1},"amt":${(n + 1) * 10}}`;
-  }
+	const key = part('send-key');
+	const found = /^(.*?)(\d+)$/.exec(key.value);
+	if (!found) return;
+	const n = Number(found[2]);
+	key.value = `${found[1]}${n + 1}`;
+	const value = part('send-value');
+	if (value.value === `{"id":${n},"amt":${n * 10}}`) {
+		value.value = `{"id":${n + 1},"amt":${(n + 1) * 10}}`;
+	}
 }
 
 /** The topic in focus is the one that the form writes to, unless somebody typed another. */
 export function offerTopic(name) {
-  const field = part('send-topic');
-  if (!name || document.activeElement === field || field.dataset.offered === name) return;
-  if (!field.dataset.offered || field.value === field.dataset.offered) field.value = name;
-  field.dataset.offered = name;
+	const field = part('send-topic');
+	if (!name || document.activeElement === field || field.dataset.offered === name) return;
+	if (!field.dataset.offered || field.value === field.dataset.offered) field.value = name;
+	field.dataset.offered = name;
 }

@@ -19,164 +19,163 @@ const TINTS = 6;
  */
 
 export function drawBatch(view) {
-  const { ui, act, scene } = view;
-  if (!ui.select) return note('Pick a record to see the bytes of its batch.');
-  const { batch } = ui;
-  const follow = h(
-    'button',
-    {
-      class: 'dump',
-      key: 'follow',
-      type: 'button',
-      'data-testid': 'follow',
-      onClick: act.followPicked,
-    },
-    'Follow this record ',
-    h('kbd', { key: 'key' }, 'F'),
-  );
-  if (batch.status === 'loading') return [follow, note('Reading the log.')];
-  if (batch.status === 'failed') return [follow, note(batch.text), drawSummary(scene, ui.select)];
-  if (batch.status !== 'read') return follow;
-  return [follow, drawFields(ui, act, batch), drawHex(ui, batch), drawSum(batch)];
+	const { ui, act, scene } = view;
+	if (!ui.select) return note('Pick a record to see the bytes of its batch.');
+	const { batch } = ui;
+	const follow = h(
+		'button',
+		{
+			class: 'dump',
+			type: 'button',
+			'data-testid': 'follow',
+			onClick: act.followPicked,
+		},
+		'Follow this record ',
+		h('kbd', null, 'F'),
+	);
+	if (batch.status === 'loading') return [follow, note('Reading the log.')];
+	if (batch.status === 'failed') return [follow, note(batch.text), drawSummary(scene, ui.select)];
+	if (batch.status !== 'read') return follow;
+	return [follow, drawFields(ui, act, batch), drawHex(ui, batch), drawSum(batch)];
 }
 
-const note = (text) => h('p', { class: 'inspector-empty', key: 'note' }, text);
+const note = (text) => h('p', { class: 'inspector-empty' }, text);
 
 /** Without the bytes, what the events told about the batch. */
 function drawSummary({ focus }, select) {
-  const copy = focus?.copies.get(select.node);
-  const found = copy?.batches.find((b) => b.base <= select.offset && select.offset <= b.last);
-  if (!found) return null;
-  const items = [
-    ['base offset', shortOffset(found.base)],
-    ['last offset', shortOffset(found.last)],
-    ['records', found.records],
-    ['bytes', shortOffset(found.bytes)],
-    ['leader epoch', found.epoch],
-    ['producer id', found.producerId],
-    ['first sequence', found.sequence],
-    ['codec', found.codec],
-  ];
-  return h(
-    'div',
-    { class: 'partition', key: 'summary' },
-    h(
-      'dl',
-      { key: 'list' },
-      items.map(([name, value]) => [
-        h('dt', { key: name }, name),
-        h('dd', { key: `${name}-value` }, value),
-      ]),
-    ),
-  );
+	const copy = focus?.copies.get(select.node);
+	const found = copy?.batches.find((b) => b.base <= select.offset && select.offset <= b.last);
+	if (!found) return null;
+	const items = [
+		['base offset', shortOffset(found.base)],
+		['last offset', shortOffset(found.last)],
+		['records', found.records],
+		['bytes', shortOffset(found.bytes)],
+		['leader epoch', found.epoch],
+		['producer id', found.producerId],
+		['first sequence', found.sequence],
+		['codec', found.codec],
+	];
+	return h(
+		'div',
+		{ class: 'partition' },
+		h(
+			'dl',
+			null,
+			items.map(([name, value]) => [
+				h('dt', { key: name }, name),
+				h('dd', { key: `${name}-value` }, value),
+			]),
+		),
+	);
 }
 
 /** Header fields, then one line a record. */
 function linesOf({ fields, records }) {
-  const lines = fields.map((field) => ({
-    at: Number(field.offset),
-    size: Number(field.size),
-    name: field.name,
-    value: String(field.value),
-  }));
-  for (const record of records.slice(0, RECORDS_MOST)) {
-    lines.push({
-      at: Number(record.position ?? NaN),
-      size: Number(record.size ?? 0),
-      name: record.key || `offset ${record.offset}`,
-      value: record.value ?? '',
-      isRecord: true,
-    });
-  }
-  return lines;
+	const lines = fields.map((field) => ({
+		at: Number(field.offset),
+		size: Number(field.size),
+		name: field.name,
+		value: String(field.value),
+	}));
+	for (const record of records.slice(0, RECORDS_MOST)) {
+		lines.push({
+			at: Number(record.position ?? NaN),
+			size: Number(record.size ?? 0),
+			name: record.key || `offset ${record.offset}`,
+			value: record.value ?? '',
+			isRecord: true,
+		});
+	}
+	return lines;
 }
 
 function drawFields(ui, act, batch) {
-  return h(
-    'ol',
-    { class: 'fields', key: 'fields', 'data-testid': 'batch-fields' },
-    linesOf(batch).map((line, i) =>
-      h(
-        'li',
-        {
-          key: i,
-          class: cls('field', { picked: i === ui.field, record: line.isRecord }),
-          'data-tint': i % TINTS,
-          'data-testid': line.isRecord ? null : `field-${line.name}`,
-          onPointerenter: () => act.pickField(i),
-        },
-        h('i', { key: 'at' }, Number.isNaN(line.at) ? '·' : hex(line.at)),
-        h('span', { class: 'field-name', key: 'name' }, line.name),
-        h('span', { class: 'field-value', key: 'value', title: line.value }, line.value),
-        h('span', { class: 'field-size', key: 'size' }, line.size || ''),
-      ),
-    ),
-  );
+	return h(
+		'ol',
+		{ class: 'fields', 'data-testid': 'batch-fields' },
+		linesOf(batch).map((line, i) =>
+			h(
+				'li',
+				{
+					key: i,
+					class: cls('field', { picked: i === ui.field, record: line.isRecord }),
+					'data-tint': i % TINTS,
+					'data-testid': line.isRecord ? null : `field-${line.name}`,
+					onPointerenter: () => act.pickField(i),
+				},
+				h('i', null, Number.isNaN(line.at) ? '·' : hex(line.at)),
+				h('span', { class: 'field-name' }, line.name),
+				h('span', { class: 'field-value', title: line.value }, line.value),
+				h('span', { class: 'field-size' }, line.size || ''),
+			),
+		),
+	);
 }
 
 function drawHex(ui, batch) {
-  const { bytes } = batch;
-  const lines = linesOf(batch);
-  const owner = new Array(bytes.length);
-  lines.forEach((line, i) => {
-    for (let at = line.at; at < line.at + line.size && at < bytes.length; at += 1) owner[at] = i;
-  });
-  const count = Math.min(ROWS_MOST, Math.ceil(bytes.length / BYTES_PER_ROW));
-  return h(
-    'div',
-    { class: 'hex', key: 'hex', 'data-testid': 'batch-hex' },
-    Array.from({ length: count }, (_, row) => {
-      const start = row * BYTES_PER_ROW;
-      const slice = Array.from(bytes.slice(start, start + BYTES_PER_ROW));
-      return h(
-        'div',
-        { class: 'hex-row', key: row },
-        h('span', { class: 'hex-at', key: 'at' }, hex(start)),
-        slice.map((byte, i) => drawByte(byte, start + i, owner, ui.field)),
-        h('span', { class: 'hex-text', key: 'text' }, slice.map(printable).join('')),
-      );
-    }),
-  );
+	const { bytes } = batch;
+	const lines = linesOf(batch);
+	const owner = new Array(bytes.length);
+	lines.forEach((line, i) => {
+		for (let at = line.at; at < line.at + line.size && at < bytes.length; at += 1) owner[at] = i;
+	});
+	const count = Math.min(ROWS_MOST, Math.ceil(bytes.length / BYTES_PER_ROW));
+	return h(
+		'div',
+		{ class: 'hex', 'data-testid': 'batch-hex' },
+		Array.from({ length: count }, (_, row) => {
+			const start = row * BYTES_PER_ROW;
+			const slice = Array.from(bytes.slice(start, start + BYTES_PER_ROW));
+			return h(
+				'div',
+				{ class: 'hex-row', key: row },
+				h('span', { class: 'hex-at' }, hex(start)),
+				slice.map((byte, i) => drawByte(byte, start + i, owner, ui.field)),
+				h('span', { class: 'hex-text' }, slice.map(printable).join('')),
+			);
+		}),
+	);
 }
 
 function drawByte(byte, at, owner, picked) {
-  const line = owner[at];
-  return h(
-    'b',
-    {
-      key: at,
-      class: cls('byte', {
-        picked: line !== undefined && line === picked,
-        first: owner[at - 1] !== line,
-      }),
-      'data-tint': line === undefined ? null : line % TINTS,
-    },
-    byte.toString(16).padStart(2, '0'),
-  );
+	const line = owner[at];
+	return h(
+		'b',
+		{
+			key: at,
+			class: cls('byte', {
+				picked: line !== undefined && line === picked,
+				first: owner[at - 1] !== line,
+			}),
+			'data-tint': line === undefined ? null : line % TINTS,
+		},
+		byte.toString(16).padStart(2, '0'),
+	);
 }
 
 function drawSum({ bytes, crcHolds, note: remark }) {
-  const shown = ROWS_MOST * BYTES_PER_ROW;
-  const more = bytes.length > shown ? ` The first ${shown} are shown.` : '';
-  const records = shortOffset(Math.max(0, bytes.length - HEADER_BYTES));
-  return h(
-    'p',
-    { class: 'hex-sum', key: 'sum' },
-    icon(crcHolds === false ? 'warning' : 'check'),
-    h(
-      'span',
-      { key: 'text' },
-      `${shortOffset(bytes.length)} bytes: ${HEADER_BYTES} of header, ${records} of records.` +
-        more +
-        crcText(crcHolds) +
-        (remark ? ` ${remark}` : ''),
-    ),
-  );
+	const shown = ROWS_MOST * BYTES_PER_ROW;
+	const more = bytes.length > shown ? ` The first ${shown} are shown.` : '';
+	const records = shortOffset(Math.max(0, bytes.length - HEADER_BYTES));
+	return h(
+		'p',
+		{ class: 'hex-sum' },
+		icon(crcHolds === false ? 'warning' : 'check'),
+		h(
+			'span',
+			null,
+			`${shortOffset(bytes.length)} bytes: ${HEADER_BYTES} of header, ${records} of records.` +
+				more +
+				crcText(crcHolds) +
+				(remark ? ` ${remark}` : ''),
+		),
+	);
 }
 
 const crcText = (holds) => {
-  if (holds === undefined) return '';
-  return holds ? ' CRC-32C agrees.' : ' CRC-32C does not agree.';
+	if (holds === undefined) return '';
+	return holds ? ' CRC-32C agrees.' : ' CRC-32C does not agree.';
 };
 
 const hex = (number) => number.toString(16).padStart(3, '0');

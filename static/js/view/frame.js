@@ -11,189 +11,189 @@ const TABS_MOST = 8;
 /** Numbers an operator would alert on. A calm number is plain; a bad one carries a sign
  *  and a filled ground. */
 export function drawVitals({ scene }) {
-  const { vitals } = scene;
-  const bad = (n, level) => (n > 0 ? level : 'calm');
-  return [
-    vital('brokers up', `${vitals.brokersUp} of ${vitals.brokers}`,
-      vitals.brokersUp < vitals.brokers ? 'warn' : 'calm'),
-    vital('controller', vitals.controller ?? 'none', vitals.controller ? 'calm' : 'alarm'),
-    vital('under-replicated', vitals.underReplicated, bad(vitals.underReplicated, 'warn')),
-    vital('under min ISR', vitals.underMinIsr, bad(vitals.underMinIsr, 'alarm')),
-    vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
-    vital('clients', vitals.clients, 'calm'),
-    vital('records', shortCount(vitals.records), 'calm'),
-  ];
+	const { vitals } = scene;
+	const bad = (n, level) => (n > 0 ? level : 'calm');
+	return [
+		vital('brokers up', `${vitals.brokersUp} of ${vitals.brokers}`,
+			vitals.brokersUp < vitals.brokers ? 'warn' : 'calm'),
+		vital('controller', vitals.controller ?? 'none', vitals.controller ? 'calm' : 'alarm'),
+		vital('under-replicated', vitals.underReplicated, bad(vitals.underReplicated, 'warn')),
+		vital('under min ISR', vitals.underMinIsr, bad(vitals.underMinIsr, 'alarm')),
+		vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
+		vital('clients', vitals.clients, 'calm'),
+		vital('records', shortCount(vitals.records), 'calm'),
+	];
 }
 
 const vital = (name, value, level) =>
-  h(
-    'div',
-    { class: cls('vital', level), key: name, 'data-testid': `vital-${name.replace(/ /g, '-')}` },
-    h('dt', { key: 'name' }, name),
-    h(
-      'dd',
-      { key: 'value' },
-      level === 'warn' && icon('warning'),
-      level === 'alarm' && icon('cross'),
-      h('span', { key: 'n' }, value),
-    ),
-  );
+	h(
+		'div',
+		{ class: cls('vital', level), key: name, 'data-testid': `vital-${name.replace(/ /g, '-')}` },
+		h('dt', null, name),
+		h(
+			'dd',
+			null,
+			level === 'warn' && icon('warning'),
+			level === 'alarm' && icon('cross'),
+			h('span', null, value),
+		),
+	);
 
 export function drawTopics(select, { scene, act }) {
-  patch(
-    select,
-    scene.topics.map((topic) =>
-      h('option', { key: topic.name, value: topic.name }, topic.name),
-    ),
-  );
-  select.hidden = !scene.topics.length;
-  select.onchange = () => act.lookAt(select.value, 0);
-  if (scene.focus && select.value !== scene.focus.topic) select.value = scene.focus.topic;
+	patch(
+		select,
+		scene.topics.map((topic) =>
+			h('option', { key: topic.name, value: topic.name }, topic.name),
+		),
+	);
+	select.hidden = !scene.topics.length;
+	select.onchange = () => act.lookAt(select.value, 0);
+	if (scene.focus && select.value !== scene.focus.topic) select.value = scene.focus.topic;
 }
 
 export function drawTabs({ scene, geometry, act }) {
-  const { focus } = scene;
-  if (!focus) return null;
-  const shown = focus.partitions.slice(0, TABS_MOST);
-  const rest = focus.partitions.length - shown.length;
-  if (geometry.narrow) return h('span', { class: 'tab on', key: 'one' }, `P${focus.partition}`);
-  return [
-    shown.map((partition) =>
-      h(
-        'button',
-        {
-          key: partition,
-          type: 'button',
-          class: cls('tab', { on: partition === focus.partition }),
-          'aria-pressed': String(partition === focus.partition),
-          'data-testid': `tab-${focus.topic}-${partition}`,
-          onClick: () => act.lookAt(focus.topic, partition),
-        },
-        `P${partition}`,
-      ),
-    ),
-    rest > 0 && h('span', { class: 'tab', key: 'rest' }, `+${rest}`),
-  ];
+	const { focus } = scene;
+	if (!focus) return null;
+	const shown = focus.partitions.slice(0, TABS_MOST);
+	const rest = focus.partitions.length - shown.length;
+	if (geometry.narrow) return h('span', { class: 'tab on' }, `P${focus.partition}`);
+	return [
+		shown.map((partition) =>
+			h(
+				'button',
+				{
+					key: partition,
+					type: 'button',
+					class: cls('tab', { on: partition === focus.partition }),
+					'aria-pressed': String(partition === focus.partition),
+					'data-testid': `tab-${focus.topic}-${partition}`,
+					onClick: () => act.lookAt(focus.topic, partition),
+				},
+				`P${partition}`,
+			),
+		),
+		rest > 0 && h('span', { class: 'tab' }, `+${rest}`),
+	];
 }
 
 export function drawReign({ scene }) {
-  const { focus } = scene;
-  if (!focus) return null;
-  if (focus.leader === null) return h('b', { class: 'leaderless', key: 'none' }, 'no leader');
-  return [
-    'leader ',
-    h('b', { key: 'leader' }, focus.leader),
-    h('span', { class: 'dot', key: 'dot' }, '·'),
-    'epoch ',
-    h('b', { key: 'epoch' }, focus.epoch),
-  ];
+	const { focus } = scene;
+	if (!focus) return null;
+	if (focus.leader === null) return h('b', { class: 'leaderless' }, 'no leader');
+	return [
+		'leader ',
+		h('b', null, focus.leader),
+		h('span', { class: 'dot' }, '·'),
+		'epoch ',
+		h('b', null, focus.epoch),
+	];
 }
 
 export function drawSettings({ scene, ui, act, geometry }) {
-  const { focus } = scene;
-  if (!focus || geometry.narrow) return null;
-  const someCut = scene.links.some((link) => link.cut);
-  return [
-    h(
-      'span',
-      { class: 'setting', key: 'min' },
-      h('code', { key: 'name' }, 'min.insync.replicas'),
-      h('b', { key: 'n', 'data-testid': `min-isr-${focus.topic}` }, focus.minIsr),
-    ),
-    h(
-      'button',
-      {
-        class: 'setting',
-        key: 'links',
-        type: 'button',
-        'data-testid': 'open-links',
-        onClick: () => act.openTab('links'),
-      },
-      icon('cut'),
-      h('span', { key: 'text' }, someCut ? 'links, some cut' : 'links'),
-    ),
-    ui.isPast &&
-      h(
-        'span',
-        { class: 'setting past', key: 'past', 'data-testid': 'past' },
-        'looking at the past',
-      ),
-  ];
+	const { focus } = scene;
+	if (!focus || geometry.narrow) return null;
+	const someCut = scene.links.some((link) => link.cut);
+	return [
+		h(
+			'span',
+			{ class: 'setting' },
+			h('code', null, 'min.insync.replicas'),
+			h('b', { 'data-testid': `min-isr-${focus.topic}` }, focus.minIsr),
+		),
+		h(
+			'button',
+			{
+				class: 'setting',
+				type: 'button',
+				'data-testid': 'open-links',
+				onClick: () => act.openTab('links'),
+			},
+			icon('cut'),
+			h('span', null, someCut ? 'links, some cut' : 'links'),
+		),
+		ui.isPast &&
+			h(
+				'span',
+				{ class: 'setting past', 'data-testid': 'past' },
+				'looking at the past',
+			),
+	];
 }
 
 /** The stations of the followed record. */
 export function drawWhere({ scene, ui, act }) {
-  const { follow } = ui;
-  if (!follow) {
-    return h(
-      'li',
-      { class: 'where-nobody', key: 'nobody' },
-      'Pick a record and press ',
-      h('kbd', { key: 'key' }, 'F'),
-      ' to follow it.',
-    );
-  }
-  const stations = whereabouts(scene, follow);
-  return [
-    h(
-      'li',
-      { class: 'where-who', key: 'who' },
-      h(
-        'button',
-        {
-          key: 'key',
-          type: 'button',
-          title: 'Stop following',
-          'data-testid': 'followed',
-          onClick: act.unfollow,
-        },
-        follow.key || `offset ${follow.offset}`,
-      ),
-    ),
-    !stations.length &&
-      h(
-        'li',
-        { class: 'where-nobody', key: 'elsewhere' },
-        `in ${follow.topic}-${follow.partition}`,
-      ),
-    stations.map((station, i) => drawStation(station, stations[i + 1])),
-  ];
+	const { follow } = ui;
+	if (!follow) {
+		return h(
+			'li',
+			{ class: 'where-nobody' },
+			'Pick a record and press ',
+			h('kbd', null, 'F'),
+			' to follow it.',
+		);
+	}
+	const stations = whereabouts(scene, follow);
+	return [
+		h(
+			'li',
+			{ class: 'where-who' },
+			h(
+				'button',
+				{
+					type: 'button',
+					title: 'Stop following',
+					'data-testid': 'followed',
+					onClick: act.unfollow,
+				},
+				follow.key || `offset ${follow.offset}`,
+			),
+		),
+		!stations.length &&
+			h(
+				'li',
+				{ class: 'where-nobody' },
+				`in ${follow.topic}-${follow.partition}`,
+			),
+		stations.map((station, i) => drawStation(station, stations[i + 1])),
+	];
 }
 
 const drawStation = ({ id, label, status, note }, next) =>
-  h(
-    'li',
-    {
-      class: cls('station', status, {
-        onward: REACHED.includes(status) && REACHED.includes(next?.status),
-      }),
-      key: id,
-      'data-testid': `station-${id}`,
-      'data-status': status,
-    },
-    h('i', { class: 'stop', key: 'stop' }, status === 'gone' && icon('cross')),
-    h('span', { class: 'station-name', key: 'name' }, label),
-    h('span', { class: 'station-note', key: 'note' }, note),
-  );
+	h(
+		'li',
+		{
+			class: cls('station', status, {
+				onward: REACHED.includes(status) && REACHED.includes(next?.status),
+			}),
+			key: id,
+			'data-testid': `station-${id}`,
+			'data-status': status,
+		},
+		h('i', { class: 'stop' }, status === 'gone' && icon('cross')),
+		h('span', { class: 'station-name' }, label),
+		h('span', { class: 'station-note' }, note),
+	);
 
-/** What just happened, in one sentence, and which rule made it so. */
-export function drawSay(saying) {
-  if (!saying) return null;
-  return [
-    h('p', { class: 'say-what', key: `what-${saying.seq}` }, saying.text),
-    saying.why && h('p', { class: 'say-why', key: `why-${saying.seq}` }, saying.why),
-  ];
+/** What just happened, in one sentence; below it why the followed record is not committed yet,
+ *  or which rule made it so. */
+export function drawSay(saying, waiting) {
+	if (!saying) return null;
+	const why = waiting || saying.why;
+	return [
+		h('p', { class: 'say-what', key: `what-${saying.seq}` }, saying.text),
+		why && h('p', { class: cls('say-why', { 'not-yet': waiting }), key: `why-${why}` }, why),
+	];
 }
 
 /** Where the stage has nothing to show, it says why.
  *  @param {{title: string, text: string, canCreate: boolean} | null} notice */
 export function drawNotice(notice) {
-  const box = document.getElementById('notice');
-  box.hidden = !notice;
-  if (!notice) return;
-  setText(document.getElementById('notice-title'), notice.title);
-  setText(document.getElementById('notice-text'), notice.text);
-  document.getElementById('create-topic').hidden = !notice.canCreate;
-  const bootstrap = document.getElementById('notice-bootstrap');
-  if (bootstrap) bootstrap.hidden = !notice.canCreate;
+	const box = document.getElementById('notice');
+	box.hidden = !notice;
+	if (!notice) return;
+	setText(document.getElementById('notice-title'), notice.title);
+	setText(document.getElementById('notice-text'), notice.text);
+	document.getElementById('create-topic').hidden = !notice.canCreate;
+	const bootstrap = document.getElementById('notice-bootstrap');
+	if (bootstrap) bootstrap.hidden = !notice.canCreate;
 }

@@ -1,7 +1,8 @@
 // The inspector: the bytes of the picked record's batch, what the partition remembers
 // about itself, what waits, and every link with its scissors.
 
-import { formatSpan, idList, nodeName, shortOffset } from '../layout/format.js';
+import { duration } from '../model/narrate.js';
+import { idList, nodeName, shortOffset } from '../layout/format.js';
 import { isCut } from '../layout/scene.js';
 import { drawBatch } from './batch.js';
 import { cls, h, icon } from './dom.js';
@@ -10,293 +11,291 @@ import { linkCommand } from './wires.js';
 const WAITS_MOST = 12;
 const TIMERS_MOST = 24;
 const TABS = [
-  { id: 'batch', name: 'Batch' },
-  { id: 'partition', name: 'Partition' },
-  { id: 'waiting', name: 'Waiting' },
-  { id: 'links', name: 'Links' },
+	{ id: 'batch', name: 'Batch' },
+	{ id: 'partition', name: 'Partition' },
+	{ id: 'waiting', name: 'Waiting' },
+	{ id: 'links', name: 'Links' },
 ];
 const PANELS = {
-  batch: drawBatch,
-  partition: drawPartition,
-  waiting: drawWaiting,
-  links: drawLinks,
+	batch: drawBatch,
+	partition: drawPartition,
+	waiting: drawWaiting,
+	links: drawLinks,
 };
 
 export function drawInspector(view) {
-  const { ui, act, scene } = view;
-  return [
-    h(
-      'header',
-      { class: 'inspector-head', key: 'head' },
-      h('h2', { key: 'title' }, ...titleOf(ui, scene)),
-      h(
-        'button',
-        {
-          class: 'close',
-          key: 'close',
-          type: 'button',
-          'aria-label': 'Close the inspector (I)',
-          'data-testid': 'close-inspector',
-          onClick: act.toggleInspector,
-        },
-        icon('cross'),
-      ),
-    ),
-    h(
-      'div',
-      { class: 'inspector-tabs', key: 'tabs', role: 'tablist' },
-      TABS.map((tab) =>
-        h(
-          'button',
-          {
-            key: tab.id,
-            type: 'button',
-            role: 'tab',
-            class: cls({ on: ui.tab === tab.id }),
-            'aria-selected': String(ui.tab === tab.id),
-            'data-testid': `tab-${tab.id}`,
-            onClick: () => act.openTab(tab.id),
-          },
-          tab.name,
-        ),
-      ),
-    ),
-    PANELS[ui.tab](view),
-  ];
+	const { ui, act, scene } = view;
+	return [
+		h(
+			'header',
+			{ class: 'inspector-head' },
+			h('h2', null, ...titleOf(ui, scene)),
+			h(
+				'button',
+				{
+					class: 'close',
+					type: 'button',
+					'aria-label': 'Close the inspector (I)',
+					'data-testid': 'close-inspector',
+					onClick: act.toggleInspector,
+				},
+				icon('cross'),
+			),
+		),
+		h(
+			'div',
+			{ class: 'inspector-tabs', role: 'tablist' },
+			TABS.map((tab) =>
+				h(
+					'button',
+					{
+						key: tab.id,
+						type: 'button',
+						role: 'tab',
+						class: cls({ on: ui.tab === tab.id }),
+						'aria-selected': String(ui.tab === tab.id),
+						'data-testid': `tab-${tab.id}`,
+						onClick: () => act.openTab(tab.id),
+					},
+					tab.name,
+				),
+			),
+		),
+		PANELS[ui.tab](view),
+	];
 }
 
 function titleOf(ui, scene) {
-  if (ui.tab === 'batch' && ui.select) {
-    const where = ` ${scene.focus?.name ?? ''}, broker ${ui.select.node}`;
-    return ['Offset ', shortOffset(ui.select.offset), h('span', { key: 'where' }, where)];
-  }
-  return [scene.focus && ui.tab === 'partition' ? scene.focus.name : 'Cluster'];
+	if (ui.tab === 'batch' && ui.select) {
+		const where = ` ${scene.focus?.name ?? ''}, broker ${ui.select.node}`;
+		return ['Offset ', shortOffset(ui.select.offset), h('span', null, where)];
+	}
+	return [scene.focus && ui.tab === 'partition' ? scene.focus.name : 'Cluster'];
 }
 
 function drawPartition({ scene }) {
-  const { focus } = scene;
-  if (!focus) return empty('There is no topic yet.');
-  const ids = [...focus.copies.keys()];
-  return h(
-    'div',
-    { class: 'partition', key: 'partition' },
-    h('h3', { key: 'epochs' }, 'leader-epoch-checkpoint'),
-    drawEpochs(focus, ids),
-    h('h3', { key: 'copies' }, 'Replicas'),
-    drawCopies(focus, ids),
-    h('h3', { key: 'sets' }, 'As the controller has it'),
-    h(
-      'dl',
-      { key: 'list' },
-      rows([
-        ['leader', focus.leader ?? 'none'],
-        ['leader epoch', focus.epoch],
-        ['partition epoch', focus.partitionEpoch],
-        ['replicas', idList(focus.replicas)],
-        ['in sync (ISR)', idList(focus.isr)],
-        ['eligible (ELR)', idList(focus.elr)],
-        ['min.insync.replicas', focus.minIsr],
-      ]),
-    ),
-    focus.leading?.followers.length > 0 && [
-      h('h3', { key: 'known' }, `What broker ${focus.leader} knows of its followers`),
-      h(
-        'dl',
-        { key: 'known-list' },
-        rows(focus.leading.followers.map((f) => [`broker ${f.id}`, `LEO ${shortOffset(f.leo)}`])),
-      ),
-    ],
-  );
+	const { focus } = scene;
+	if (!focus) return empty('There is no topic yet.');
+	const ids = [...focus.copies.keys()];
+	return h(
+		'div',
+		{ class: 'partition' },
+		h('h3', null, 'leader-epoch-checkpoint'),
+		drawEpochs(focus, ids),
+		h('h3', null, 'Replicas'),
+		drawCopies(focus, ids),
+		h('h3', null, 'As the controller has it'),
+		h(
+			'dl',
+			null,
+			rows([
+				['leader', focus.leader ?? 'none'],
+				['leader epoch', focus.epoch],
+				['partition epoch', focus.partitionEpoch],
+				['replicas', idList(focus.replicas)],
+				['in sync (ISR)', idList(focus.isr)],
+				['eligible (ELR)', idList(focus.elr)],
+				['min.insync.replicas', focus.minIsr],
+			]),
+		),
+		focus.leading?.followers.length > 0 && [
+			h('h3', null, `What broker ${focus.leader} knows of its followers`),
+			h(
+				'dl',
+				null,
+				rows(focus.leading.followers.map((f) => [`broker ${f.id}`, `LEO ${shortOffset(f.leo)}`])),
+			),
+		],
+	);
 }
 
 const rows = (items) =>
-  items.map(([name, value]) => [
-    h('dt', { key: name }, name),
-    h('dd', { key: `${name}-value` }, value),
-  ]);
+	items.map(([name, value]) => [
+		h('dt', { key: name }, name),
+		h('dd', { key: `${name}-value` }, value),
+	]);
 
 function drawEpochs(focus, ids) {
-  const epochs = [...new Set(ids.flatMap((id) => focus.copies.get(id).epochs.map((e) => e.epoch)))];
-  const startOf = (id, epoch) => {
-    const found = focus.copies.get(id).epochs.find((e) => e.epoch === epoch);
-    return found ? shortOffset(found.from) : '–';
-  };
-  return h(
-    'table',
-    { key: 'epoch-table' },
-    h(
-      'thead',
-      { key: 'head' },
-      h('tr', { key: 'row' }, headCells('starts at, on broker', ids, focus)),
-    ),
-    h(
-      'tbody',
-      { key: 'body' },
-      epochs
-        .sort((a, b) => a - b)
-        .map((epoch) =>
-          h(
-            'tr',
-            { key: epoch },
-            h('th', { key: 'epoch' }, `epoch ${epoch}`),
-            ids.map((id) => h('td', { key: id }, startOf(id, epoch))),
-          ),
-        ),
-    ),
-  );
+	const epochs = [...new Set(ids.flatMap((id) => focus.copies.get(id).epochs.map((e) => e.epoch)))];
+	const startOf = (id, epoch) => {
+		const found = focus.copies.get(id).epochs.find((e) => e.epoch === epoch);
+		return found ? shortOffset(found.from) : '–';
+	};
+	return h(
+		'table',
+		null,
+		h(
+			'thead',
+			null,
+			h('tr', null, headCells('starts at, on broker', ids, focus)),
+		),
+		h(
+			'tbody',
+			null,
+			epochs
+				.sort((a, b) => a - b)
+				.map((epoch) =>
+					h(
+						'tr',
+						{ key: epoch },
+						h('th', null, `epoch ${epoch}`),
+						ids.map((id) => h('td', { key: id }, startOf(id, epoch))),
+					),
+				),
+		),
+	);
 }
 
 const headCells = (name, ids, focus) => [
-  h('th', { key: 'name' }, name),
-  ids.map((id) =>
-    h('th', { key: id }, id, focus.leader === id && icon('crown', 'leader')),
-  ),
+	h('th', null, name),
+	ids.map((id) =>
+		h('th', { key: id }, id, focus.leader === id && icon('crown', 'leader')),
+	),
 ];
 
 function drawCopies(focus, ids) {
-  const lines = [
-    ['log end (LEO)', (copy) => shortOffset(copy.leo)],
-    ['high watermark', (copy) => shortOffset(copy.hw)],
-    ['on disk up to', (copy) => shortOffset(copy.synced)],
-    ['log starts at', (copy) => shortOffset(copy.start)],
-    ['segments', (copy) => copy.segments.length],
-    ['counts in sync', (copy) => idList(copy.isr)],
-  ];
-  return h(
-    'table',
-    { key: 'copy-table' },
-    h('thead', { key: 'head' }, h('tr', { key: 'row' }, headCells('broker', ids, focus))),
-    h(
-      'tbody',
-      { key: 'body' },
-      lines.map(([name, value]) =>
-        h(
-          'tr',
-          { key: name },
-          h('th', { key: 'name' }, name),
-          ids.map((id) => h('td', { key: id }, value(focus.copies.get(id)))),
-        ),
-      ),
-    ),
-  );
+	const lines = [
+		['log end (LEO)', (copy) => shortOffset(copy.leo)],
+		['high watermark', (copy) => shortOffset(copy.hw)],
+		['on disk up to', (copy) => shortOffset(copy.synced)],
+		['log starts at', (copy) => shortOffset(copy.start)],
+		['segments', (copy) => copy.segments.length],
+		['counts in sync', (copy) => idList(copy.isr)],
+	];
+	return h(
+		'table',
+		null,
+		h('thead', null, h('tr', null, headCells('broker', ids, focus))),
+		h(
+			'tbody',
+			null,
+			lines.map(([name, value]) =>
+				h(
+					'tr',
+					{ key: name },
+					h('th', null, name),
+					ids.map((id) => h('td', { key: id }, value(focus.copies.get(id)))),
+				),
+			),
+		),
+	);
 }
 
 /** What waits, and for what: the answer to "why not yet". */
 function drawWaiting({ scene }) {
-  const until = (due) => (due > scene.at ? formatSpan(due - scene.at) : 'now');
-  const waits = scene.waits.slice(0, WAITS_MOST);
-  const timers = [...scene.timers].sort((a, b) => a.due - b.due).slice(0, TIMERS_MOST);
-  return h(
-    'div',
-    { class: 'partition waiting-panel', key: 'waiting', 'data-testid': 'waiting' },
-    h('h3', { key: 'waits' }, `Requests that wait (${scene.waits.length})`),
-    waits.length
-      ? h(
-          'dl',
-          { key: 'wait-list' },
-          waits.map((wait) => [
-            h('dt', { key: wait.id }, waitText(wait)),
-            h('dd', { key: `${wait.id}-due` }, until(wait.due)),
-          ]),
-        )
-      : empty('Nothing waits.'),
-    h('h3', { key: 'timers' }, `Timers (${scene.timers.length})`),
-    timers.length
-      ? h(
-          'dl',
-          { key: 'timer-list' },
-          timers.map((timer) => [
-            h('dt', { key: timer.id }, `${nodeName(timer.node, scene)}: ${timer.name}`),
-            h('dd', { key: `${timer.id}-due` }, until(timer.due)),
-          ]),
-        )
-      : empty('No timer is set.'),
-  );
+	const until = (due) => (due > scene.at ? duration(due - scene.at) : 'now');
+	const waits = scene.waits.slice(0, WAITS_MOST);
+	const timers = [...scene.timers].sort((a, b) => a.due - b.due).slice(0, TIMERS_MOST);
+	return h(
+		'div',
+		{ class: 'partition waiting-panel', 'data-testid': 'waiting' },
+		h('h3', null, `Requests that wait (${scene.waits.length})`),
+		waits.length
+			? h(
+					'dl',
+					null,
+					waits.map((wait) => [
+						h('dt', { key: wait.id }, waitText(wait)),
+						h('dd', { key: `${wait.id}-due` }, until(wait.due)),
+					]),
+				)
+			: empty('Nothing waits.'),
+		h('h3', null, `Timers (${scene.timers.length})`),
+		timers.length
+			? h(
+					'dl',
+					null,
+					timers.map((timer) => [
+						h('dt', { key: timer.id }, `${nodeName(timer.node, scene)}: ${timer.name}`),
+						h('dd', { key: `${timer.id}-due` }, until(timer.due)),
+					]),
+				)
+			: empty('No timer is set.'),
+	);
 }
 
 const waitText = (wait) =>
-  `${wait.what} at broker ${wait.node}, ${wait.topic}-${wait.partition} to reach ` +
-  shortOffset(wait.needs);
+	`${wait.what} at broker ${wait.node}, ${wait.topic}-${wait.partition} to reach ` +
+	shortOffset(wait.needs);
 
 /** Every link between two nodes, in a triangle of buttons. */
 function drawLinks({ scene, act }) {
-  const nodes = [...scene.brokers, ...scene.controllers];
-  return h(
-    'div',
-    { class: 'links', key: 'links', 'data-testid': 'links' },
-    h(
-      'p',
-      { key: 'text' },
-      'A cut link passes nothing in either direction until it is healed.',
-    ),
-    h(
-      'table',
-      { key: 'table' },
-      h(
-        'thead',
-        { key: 'head' },
-        h(
-          'tr',
-          { key: 'row' },
-          h('th', { key: 'corner' }),
-          nodes.slice(0, -1).map((node) => h('th', { key: node.id, scope: 'col' }, node.id)),
-        ),
-      ),
-      h(
-        'tbody',
-        { key: 'body' },
-        nodes.slice(1).map((node, i) =>
-          h(
-            'tr',
-            { key: node.id },
-            h('th', { key: 'id', scope: 'row' }, nodeName(node.id, scene)),
-            nodes.slice(0, i + 1).map((other) => drawLink(scene, act, other.id, node.id)),
-          ),
-        ),
-      ),
-    ),
-    h(
-      'button',
-      { class: 'dump', key: 'heal', type: 'button', onClick: () => act.healAll() },
-      'Heal every link',
-    ),
-  );
+	const nodes = [...scene.brokers, ...scene.controllers];
+	return h(
+		'div',
+		{ class: 'links', 'data-testid': 'links' },
+		h(
+			'p',
+			null,
+			'A cut link passes nothing in either direction until it is healed.',
+		),
+		h(
+			'table',
+			null,
+			h(
+				'thead',
+				null,
+				h(
+					'tr',
+					null,
+					h('th', null),
+					nodes.slice(0, -1).map((node) => h('th', { key: node.id, scope: 'col' }, node.id)),
+				),
+			),
+			h(
+				'tbody',
+				null,
+				nodes.slice(1).map((node, i) =>
+					h(
+						'tr',
+						{ key: node.id },
+						h('th', { scope: 'row' }, nodeName(node.id, scene)),
+						nodes.slice(0, i + 1).map((other) => drawLink(scene, act, other.id, node.id)),
+					),
+				),
+			),
+		),
+		h(
+			'button',
+			{ class: 'dump', type: 'button', onClick: () => act.healAll() },
+			'Heal every link',
+		),
+	);
 }
 
 function drawLink(scene, act, a, b) {
-  const isOff = isCut(scene, a, b);
-  const latency = latencyOf(scene, a, b);
-  const bothBrokers = [a, b].every((id) => scene.brokers.some((node) => node.id === id));
-  const ends = `${nodeName(a, scene)} to ${nodeName(b, scene)}`;
-  const slow = latency ? `, which takes ${formatSpan(latency)}` : '';
-  const name = `${isOff ? 'Heal' : 'Cut'} the link from ${ends}${slow}`;
-  return h(
-    'td',
-    { key: a },
-    h(
-      'button',
-      {
-        class: cls('link', { off: isOff }),
-        key: 'link',
-        type: 'button',
-        title: name,
-        'aria-label': name,
-        'aria-pressed': String(isOff),
-        'data-testid': bothBrokers ? `link-${a}-${b}` : `cut-${a}-${b}`,
-        onClick: () => act.command(linkCommand(scene, a, b)),
-      },
-      isOff || !latency ? icon(isOff ? 'cut' : 'link') : formatSpan(latency),
-    ),
-  );
+	const isOff = isCut(scene, a, b);
+	const latency = latencyOf(scene, a, b);
+	const bothBrokers = [a, b].every((id) => scene.brokers.some((node) => node.id === id));
+	const ends = `${nodeName(a, scene)} to ${nodeName(b, scene)}`;
+	const slow = latency ? `, which takes ${duration(latency)}` : '';
+	const name = `${isOff ? 'Heal' : 'Cut'} the link from ${ends}${slow}`;
+	return h(
+		'td',
+		{ key: a },
+		h(
+			'button',
+			{
+				class: cls('link', { off: isOff }),
+				type: 'button',
+				title: name,
+				'aria-label': name,
+				'aria-pressed': String(isOff),
+				'data-testid': bothBrokers ? `link-${a}-${b}` : `cut-${a}-${b}`,
+				onClick: () => act.command(linkCommand(scene, a, b)),
+			},
+			isOff || !latency ? icon(isOff ? 'cut' : 'link') : duration(latency),
+		),
+	);
 }
 
 /** How long the slower direction takes, where a delay was set. */
 const latencyOf = (scene, a, b) =>
-  Math.max(
-    0,
-    ...scene.links
-      .filter((l) => (l.from === a && l.to === b) || (l.from === b && l.to === a))
-      .map((l) => l.latency),
-  );
+	Math.max(
+		0,
+		...scene.links
+			.filter((l) => (l.from === a && l.to === b) || (l.from === b && l.to === a))
+			.map((l) => l.latency),
+	);
 
 const empty = (text) => h('p', { class: 'inspector-empty', key: `empty-${text}` }, text);

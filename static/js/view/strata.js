@@ -9,97 +9,93 @@ const EPOCH_TINTS = 4;
 
 /** Water: a body that rises and falls, with a slow swell under its surface. */
 export const drawWater = (height, level) =>
-  h(
-    'div',
-    {
-      class: 'water',
-      key: 'water',
-      style: { height: `${height}px`, transform: `translateY(${level}px)` },
-    },
-    h('div', { class: 'swell', key: 'swell' }),
-  );
+	h(
+		'div',
+		{
+			class: 'water',
+			style: { height: `${height}px`, transform: `translateY(${level}px)` },
+		},
+		h('div', { class: 'swell' }),
+	);
 
 /** Coloured, patterned and numbered bands: which leader wrote these records. */
 export function drawEpochs({ scale }, copy, entries, top) {
-  const bands = [];
-  for (const entry of entries) {
-    if (entry.cut) continue;
-    const band = bands.at(-1);
-    if (band && band.epoch === entry.epoch) band.to = entry.offset + 1;
-    else bands.push({ epoch: entry.epoch, from: entry.offset, to: entry.offset + 1 });
-  }
-  const folded = scale.fold && copy.leo > scale.fold.from && epochIn(copy, scale.fold.to - 1);
-  if (folded) {
-    const end = Math.min(scale.fold.to, copy.leo);
-    if (bands[0]?.epoch === folded.epoch) bands[0].from = scale.fold.from;
-    else bands.unshift({ epoch: folded.epoch, from: scale.fold.from, to: end });
-  }
-  return bands.map(({ epoch, from, to }) =>
-    h(
-      'div',
-      {
-        key: `epoch-${epoch}-${from}`,
-        class: 'epoch',
-        'data-epoch': epoch % EPOCH_TINTS,
-        title: `leader epoch ${epoch}`,
-        style: { top: `${top(to)}px`, height: `${Math.max(0, top(from) - top(to) - GAP)}px` },
-      },
-      h('span', { class: 'epoch-name', key: 'name' }, h('i', { key: 'e' }, 'e'), epoch),
-    ),
-  );
+	const bands = [];
+	for (const entry of entries) {
+		if (entry.cut) continue;
+		const band = bands.at(-1);
+		if (band && band.epoch === entry.epoch) band.to = entry.offset + 1;
+		else bands.push({ epoch: entry.epoch, from: entry.offset, to: entry.offset + 1 });
+	}
+	const folded = scale.fold && copy.leo > scale.fold.from && epochIn(copy, scale.fold.to - 1);
+	if (folded) {
+		const end = Math.min(scale.fold.to, copy.leo);
+		if (bands[0]?.epoch === folded.epoch) bands[0].from = scale.fold.from;
+		else bands.unshift({ epoch: folded.epoch, from: scale.fold.from, to: end });
+	}
+	return bands.map(({ epoch, from, to }) =>
+		h(
+			'div',
+			{
+				key: `epoch-${epoch}-${from}`,
+				class: 'epoch',
+				'data-epoch': epoch % EPOCH_TINTS,
+				title: `leader epoch ${epoch}`,
+				style: { top: `${top(to)}px`, height: `${Math.max(0, top(from) - top(to) - GAP)}px` },
+			},
+			h('span', { class: 'epoch-name' }, h('i', null, 'e'), epoch),
+		),
+	);
 }
 
 const epochIn = (copy, offset) => copy.epochs.findLast((epoch) => epoch.from <= offset);
 
 /** Seams between segment files. */
 export const drawSegments = ({ scale }, copy, top) =>
-  copy.segments
-    .filter((base) => base > scale.from && base < scale.to)
-    .map((base) =>
-      h(
-        'div',
-        { class: 'seam', key: `seam-${base}`, style: { transform: `translateY(${top(base)}px)` } },
-        h('span', { class: 'seam-name', key: 'name' }, `${base}.log`),
-      ),
-    );
+	copy.segments
+		.filter((base) => base > scale.from && base < scale.to)
+		.map((base) =>
+			h(
+				'div',
+				{ class: 'seam', key: `seam-${base}`, style: { transform: `translateY(${top(base)}px)` } },
+				h('span', { class: 'seam-name' }, `${base}.log`),
+			),
+		);
 
 /** The rail at the right: solid where records are on disk, dotted where they are only in
  *  the page cache. */
 export function drawDisk(copy, whole, top) {
-  const synced = Math.min(copy.synced, copy.leo);
-  return [
-    h('div', {
-      class: 'rail on-disk',
-      key: 'disk',
-      title: 'on disk',
-      style: { top: `${top(synced)}px`, height: `${whole - top(synced)}px` },
-    }),
-    h('div', {
-      class: 'rail in-cache',
-      key: 'cache',
-      title: 'page cache only',
-      style: { top: `${top(copy.leo)}px`, height: `${top(synced) - top(copy.leo)}px` },
-    }),
-  ];
+	const synced = Math.min(copy.synced, copy.leo);
+	return [
+		h('div', {
+			class: 'rail on-disk',
+			title: 'on disk',
+			style: { top: `${top(synced)}px`, height: `${whole - top(synced)}px` },
+		}),
+		h('div', {
+			class: 'rail in-cache',
+			title: 'page cache only',
+			style: { top: `${top(copy.leo)}px`, height: `${top(synced) - top(copy.leo)}px` },
+		}),
+	];
 }
 
 /** History too long to draw as cells: how many offsets it holds. */
 export function drawFold({ scale }, copy, top) {
-  if (!scale.fold) return null;
-  const end = Math.min(scale.fold.to, copy.leo);
-  const count = end - Math.max(copy.start, scale.fold.from);
-  if (count <= 0) return null;
-  const isWet = copy.hw >= end;
-  return h(
-    'div',
-    {
-      class: cls('fold', { wet: isWet }),
-      key: 'fold',
-      style: {
-        top: `${top(end)}px`,
-        height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
-      },
-    },
-    h('span', { key: 'text' }, shortOffset(count), h('i', { key: 'word' }, ' earlier')),
-  );
+	if (!scale.fold) return null;
+	const end = Math.min(scale.fold.to, copy.leo);
+	const count = end - Math.max(copy.start, scale.fold.from);
+	if (count <= 0) return null;
+	const isWet = copy.hw >= end;
+	return h(
+		'div',
+		{
+			class: cls('fold', { wet: isWet }),
+			style: {
+				top: `${top(end)}px`,
+				height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
+			},
+		},
+		h('span', null, shortOffset(count), h('i', null, ' earlier')),
+	);
 }

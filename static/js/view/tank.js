@@ -8,211 +8,214 @@ import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './
 
 const SLIM_CELL = 6.6; // rem; up to here a large key does not fit
 const WIDE_CELL = 8.4; // rem; from here on a cell has room for the value
+const HIGH_CELL = 4.3; // rem; from here on a huge cell has three lines
 const WAITS_MOST = 3;
 
 /** @param {object} view @param {object} node a broker of the scene */
 export function drawTank(view, node) {
-  const { scene, geometry, scale } = view;
-  const { focus } = scene;
-  const copy = focus.copies.get(node.id);
-  const column = geometry.columns[node.id];
-  const isLeader = focus.leader === node.id;
-  const whole = geometry.tank.height;
-  const top = (offset) => whole - scale.y(offset);
-  return h(
-    'section',
-    {
-      key: `tank-${node.id}`,
-      class: cls('tank', node.power, {
-        leads: isLeader,
-        absent: !copy,
-        roomy: scale.isLarge,
-        huge: scale.isHuge,
-        tight: scale.isTight,
-        slim: geometry.cellWidth < SLIM_CELL,
-      }),
-      'aria-label': `Log of broker ${node.id}`,
-      'data-testid': `replica-${focus.name}-${node.id}`,
-      style: {
-        transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
-        width: `${column.tankWidth}px`,
-        height: `${whole}px`,
-      },
-    },
-    h('div', { class: 'tank-glass', key: 'glass' }, copy && drawLog(view, node, copy, top)),
-    copy && isLeader && drawWaiting(scene, node.id),
-    isLeader &&
-      h(
-        'span',
-        { class: 'crown', key: `crown-${focus.epoch}`, 'data-testid': `leader-${focus.name}` },
-        icon('crown', 'leader'),
-      ),
-    node.verdict && drawVerdict(node),
-    !copy && h('p', { class: 'no-copy', key: 'no-copy' }, 'holds no replica'),
-  );
+	const { scene, geometry, scale } = view;
+	const { focus } = scene;
+	const copy = focus.copies.get(node.id);
+	const column = geometry.columns[node.id];
+	const isLeader = focus.leader === node.id;
+	const whole = geometry.tank.height;
+	const top = (offset) => whole - scale.y(offset);
+	return h(
+		'section',
+		{
+			key: `tank-${node.id}`,
+			class: cls('tank', node.power, {
+				leads: isLeader,
+				absent: !copy,
+				roomy: scale.isLarge,
+				huge: scale.isHuge,
+				tight: scale.isTight,
+				slim: geometry.cellWidth < SLIM_CELL,
+			}),
+			'aria-label': `Log of broker ${node.id}`,
+			'data-testid': `replica-${focus.name}-${node.id}`,
+			style: {
+				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
+				width: `${column.tankWidth}px`,
+				height: `${whole}px`,
+			},
+		},
+		h('div', { class: 'tank-glass' }, copy && drawLog(view, node, copy, top)),
+		copy && isLeader && drawWaiting(scene, node.id),
+		isLeader &&
+			h(
+				'span',
+				{ class: 'crown', key: `crown-${focus.epoch}`, 'data-testid': `leader-${focus.name}` },
+				icon('crown', 'leader'),
+			),
+		node.verdict && drawVerdict(node),
+		!copy && h('p', { class: 'no-copy' }, 'holds no replica'),
+	);
 }
 
 function drawLog(view, node, copy, top) {
-  const { scale, geometry, scene } = view;
-  const entries = entriesOf(scene.focus, copy, scale.from, scale.to);
-  return [
-    drawWater(geometry.tank.height, top(copy.hw)),
-    drawEpochs(view, copy, entries, top),
-    drawFold(view, copy, top),
-    drawSegments(view, copy, top),
-    drawDisk(copy, geometry.tank.height, top),
-    entries.map((entry) => drawEntry(view, node, copy, entry, top)),
-    drawEnd(scene.focus, copy, top),
-    h(
-      'span',
-      {
-        class: 'visually-hidden',
-        key: 'hw',
-        'data-testid': `hw-${scene.focus.name}-${node.id}`,
-      },
-      String(copy.hw),
-    ),
-  ];
+	const { scale, geometry, scene } = view;
+	const entries = entriesOf(scene.focus, copy, scale.from, scale.to);
+	return [
+		drawWater(geometry.tank.height, top(copy.hw)),
+		drawEpochs(view, copy, entries, top),
+		drawFold(view, copy, top),
+		drawSegments(view, copy, top),
+		drawDisk(copy, geometry.tank.height, top),
+		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
+		drawEnd(scene.focus, copy, top),
+		h(
+			'span',
+			{
+				class: 'visually-hidden',
+				'data-testid': `hw-${scene.focus.name}-${node.id}`,
+			},
+			String(copy.hw),
+		),
+	];
 }
 
 /** A record, or a control marker, at its offset. */
 function drawEntry(view, node, copy, entry, top) {
-  const { scale, geometry, ui, act } = view;
-  const isLast = entry.offset === entry.last;
-  const isWet = entry.offset < copy.hw && !entry.cut;
-  const isDiverged = !entry.cut && diverges(view.scene.focus, copy, entry);
-  const picked = ui.select;
-  const isPicked = picked && picked.node === node.id && picked.offset === entry.offset;
-  return h(
-    'button',
-    {
-      key: `entry-${entry.offset}-${entry.epoch}-${entry.cut ? 'cut' : 'kept'}`,
-      type: 'button',
-      leaveMs: entry.cut ? 500 : 0,
-      class: cls('cell', {
-        wet: isWet,
-        dry: !isWet,
-        followed: isFollowed(view, entry),
-        cut: entry.cut,
-        diverged: isDiverged,
-        control: entry.control,
-        unknown: !entry.known && !entry.control,
-        'starts-batch': entry.offset === entry.base,
-        'ends-batch': isLast,
-        picked: isPicked,
-      }),
-      'aria-label': describe(entry, node, isWet),
-      'aria-pressed': String(Boolean(isPicked)),
-      'data-testid': `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
-      style: {
-        transform: `translateY(${top(entry.offset) - scale.row}px)`,
-        height: `${scale.row - (isLast ? GAP : 0)}px`,
-      },
-      onClick: () => act.select({ node: node.id, offset: entry.offset, epoch: entry.epoch }),
-      onDblclick: () => act.follow({ ...entry }),
-    },
-    h('span', { class: 'cell-offset', key: 'offset' }, shortOffset(entry.offset)),
-    isDiverged &&
-      h('span', { class: 'cell-differs', key: 'differs', title: 'differs from the leader' }, '≠'),
-    entry.control
-      ? h('span', { class: 'cell-control', key: 'control' }, 'control')
-      : drawBody(entry, scale.isLarge && geometry.cellWidth > WIDE_CELL),
-  );
+	const { scale, geometry, ui, act } = view;
+	const isLast = entry.offset === entry.last;
+	const isWet = entry.offset < copy.hw && !entry.cut;
+	const isDiverged = !entry.cut && diverges(view.scene.focus, copy, entry);
+	const picked = ui.select;
+	const isPicked = picked && picked.node === node.id && picked.offset === entry.offset;
+	return h(
+		'button',
+		{
+			key: `entry-${entry.offset}-${entry.epoch}-${entry.cut ? 'cut' : 'kept'}`,
+			type: 'button',
+			leaveMs: entry.cut ? 500 : 0,
+			class: cls('cell', {
+				wet: isWet,
+				dry: !isWet,
+				followed: isFollowed(view, entry),
+				cut: entry.cut,
+				diverged: isDiverged,
+				control: entry.control,
+				unknown: !entry.known && !entry.control,
+				'starts-batch': entry.offset === entry.base,
+				'ends-batch': isLast,
+				picked: isPicked,
+			}),
+			'aria-label': describe(entry, node, isWet),
+			'aria-pressed': String(Boolean(isPicked)),
+			'data-testid': `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
+			style: {
+				transform: `translateY(${top(entry.offset) - scale.row}px)`,
+				height: `${scale.row - (isLast ? GAP : 0)}px`,
+			},
+			onClick: () => act.select({ node: node.id, offset: entry.offset, epoch: entry.epoch }),
+			onDblclick: () => act.follow({ ...entry }),
+		},
+		h('span', { class: 'cell-offset' }, shortOffset(entry.offset)),
+		isDiverged &&
+			h('span', { class: 'cell-differs', title: 'differs from the leader' }, '≠'),
+		entry.control
+			? h('span', { class: 'cell-control' }, 'control')
+			: drawBody(entry, hasValue(scale, geometry)),
+	);
 }
 
+/** In a huge cell the value is a third line, and needs the height for it. */
+const hasValue = (scale, { cellWidth, unit }) =>
+	scale.isLarge && cellWidth > WIDE_CELL && (!scale.isHuge || scale.row > HIGH_CELL * unit);
+
 const drawBody = (entry, hasRoom) =>
-  h(
-    'span',
-    { class: 'cell-body', key: 'body' },
-    h('span', { class: 'cell-key', key: 'key' }, nameOf(entry)),
-    hasRoom && entry.value && h('span', { class: 'cell-value', key: 'value' }, entry.value),
-  );
+	h(
+		'span',
+		{ class: 'cell-body' },
+		h('span', { class: 'cell-key' }, nameOf(entry)),
+		hasRoom && entry.value && h('span', { class: 'cell-value' }, entry.value),
+	);
 
 /** A record without a key is named by its value; one that was not described, by its batch. */
 function nameOf(entry) {
-  if (entry.key) return entry.key;
-  if (entry.value) return entry.value;
-  return entry.known ? 'no key' : `${shortOffset(entry.batch.records)} in a batch`;
+	if (entry.key) return entry.key;
+	if (entry.value) return entry.value;
+	return entry.known ? 'no key' : `${shortOffset(entry.batch.records)} in a batch`;
 }
 
 export function isFollowed({ scene, ui }, entry) {
-  const { follow } = ui;
-  if (!follow || follow.topic !== scene.focus.topic) return false;
-  const isHere = follow.partition === scene.focus.partition && follow.offset === entry.offset;
-  return isHere && follow.epoch === entry.epoch;
+	const { follow } = ui;
+	if (!follow || follow.topic !== scene.focus.topic) return false;
+	const isHere = follow.partition === scene.focus.partition && follow.offset === entry.offset;
+	return isHere && follow.epoch === entry.epoch;
 }
 
 /** Same offset, another epoch than in the leader's log: two histories. */
 function diverges(focus, copy, entry) {
-  const { leading } = focus;
-  if (!leading || leading === copy) return false;
-  const there = leading.batches.find((b) => b.base <= entry.offset && entry.offset <= b.last);
-  return Boolean(there) && there.epoch !== entry.epoch;
+	const { leading } = focus;
+	if (!leading || leading === copy) return false;
+	const there = leading.batches.find((b) => b.base <= entry.offset && entry.offset <= b.last);
+	return Boolean(there) && there.epoch !== entry.epoch;
 }
 
 function drawEnd(focus, copy, top) {
-  return h(
-    'div',
-    { class: 'end', key: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
-    h(
-      'span',
-      { class: 'end-name', key: 'name' },
-      'LEO ',
-      h(
-        'b',
-        { key: 'leo', 'data-testid': `leo-${focus.name}-${copy.id}`, 'data-value': copy.leo },
-        shortOffset(copy.leo),
-      ),
-    ),
-  );
+	return h(
+		'div',
+		{ class: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
+		h(
+			'span',
+			{ class: 'end-name' },
+			'LEO ',
+			h(
+				'b',
+				{ 'data-testid': `leo-${focus.name}-${copy.id}`, 'data-value': copy.leo },
+				shortOffset(copy.leo),
+			),
+		),
+	);
 }
 
 const WAIT_WORDS = {
-  produce: ['produce waits', 'produces wait'],
-  fetch: ['fetch waits', 'fetches wait'],
+	produce: ['produce waits', 'produces wait'],
+	fetch: ['fetch waits', 'fetches wait'],
 };
 const isFetch = /fetch$/;
 
 function drawWaiting(scene, id) {
-  const counts = new Map();
-  for (const wait of scene.waits) {
-    const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
-    if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
-  }
-  return h(
-    'ul',
-    {
-      class: 'waiting',
-      key: 'waiting',
-      'aria-label': 'Requests waiting at the leader',
-      'data-testid': `waits-${id}`,
-    },
-    [...counts].sort().reverse().slice(0, WAITS_MOST).map(([what, n]) => {
-      const words = WAIT_WORDS[what] ?? [what, what];
-      const text = n === 1 ? words[0] : `${n} ${words[1]}`;
-      return h('li', { key: what }, icon('waiting'), h('span', { key: 'text' }, text));
-    }),
-  );
+	const counts = new Map();
+	for (const wait of scene.waits) {
+		const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
+		if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
+	}
+	return h(
+		'ul',
+		{
+			class: 'waiting',
+			'aria-label': 'Requests waiting at the leader',
+			'data-testid': `waits-${id}`,
+		},
+		[...counts].sort().reverse().slice(0, WAITS_MOST).map(([what, n]) => {
+			const words = WAIT_WORDS[what] ?? [what, what];
+			const text = n === 1 ? words[0] : `${n} ${words[1]}`;
+			return h('li', { key: what }, icon('waiting'), h('span', null, text));
+		}),
+	);
 }
 
 const VERDICTS = {
-  dead: 'kill',
-  stopped: 'kill',
-  fenced: 'fence',
-  paused: 'pause',
-  'disk failed': 'warning',
+	dead: 'kill',
+	stopped: 'kill',
+	fenced: 'fence',
+	paused: 'pause',
+	'disk failed': 'warning',
 };
 
 const drawVerdict = (node) =>
-  h(
-    'div',
-    { class: cls('verdict', node.power), key: 'verdict' },
-    icon(VERDICTS[node.verdict]),
-    h('span', { key: 'text' }, node.verdict),
-  );
+	h(
+		'div',
+		{ class: cls('verdict', node.power) },
+		icon(VERDICTS[node.verdict]),
+		h('span', null, node.verdict),
+	);
 
 function describe(entry, node, isWet) {
-  const what = entry.control ? 'control marker' : nameOf(entry);
-  const fate = entry.cut ? 'cut off' : isWet ? 'committed' : 'not committed';
-  return `offset ${entry.offset}, ${what}, epoch ${entry.epoch}, broker ${node.id}, ${fate}`;
+	const what = entry.control ? 'control marker' : nameOf(entry);
+	const fate = entry.cut ? 'cut off' : isWet ? 'committed' : 'not committed';
+	return `offset ${entry.offset}, ${what}, epoch ${entry.epoch}, broker ${node.id}, ${fate}`;
 }

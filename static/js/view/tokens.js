@@ -14,117 +14,117 @@ const POOL_MOST = 32;
 
 /** @param {HTMLElement} layer */
 export function createTokens(layer) {
-  const inUse = new Map(); // by flight id
-  const spare = [];
+	const inUse = new Map(); // by flight id
+	const spare = [];
 
-  /** Shows exactly these travellers. @param {Traveller[]} travellers */
-  function show(travellers, geometry) {
-    const wanted = new Set(travellers.map(({ flight }) => flight.id));
-    for (const [id, token] of inUse) {
-      if (wanted.has(id)) continue;
-      token.node.hidden = true;
-      inUse.delete(id);
-      spare.push(token);
-    }
-    for (const { flight, progress } of travellers) {
-      const token = inUse.get(flight.id) ?? take(flight);
-      if (token) move(token, flight, progress, geometry);
-    }
-  }
+	/** Shows exactly these travellers. @param {Traveller[]} travellers */
+	function show(travellers, geometry) {
+		const wanted = new Set(travellers.map(({ flight }) => flight.id));
+		for (const [id, token] of inUse) {
+			if (wanted.has(id)) continue;
+			token.node.hidden = true;
+			inUse.delete(id);
+			spare.push(token);
+		}
+		for (const { flight, progress } of travellers) {
+			const token = inUse.get(flight.id) ?? take(flight);
+			if (token) move(token, flight, progress, geometry);
+		}
+	}
 
-  function take(flight) {
-    const token = spare.pop() ?? (inUse.size < POOL_MOST ? make() : null);
-    if (!token) return null;
-    inUse.set(flight.id, token);
-    token.node.hidden = false;
-    token.face = '';
-    token.path = null;
-    return token;
-  }
+	function take(flight) {
+		const token = spare.pop() ?? (inUse.size < POOL_MOST ? make() : null);
+		if (!token) return null;
+		inUse.set(flight.id, token);
+		token.node.hidden = false;
+		token.face = '';
+		token.path = null;
+		return token;
+	}
 
-  function make() {
-    const node = document.createElement('div');
-    const face = document.createElement('div');
-    face.className = 'token-face';
-    node.append(face);
-    layer.append(node);
-    return { node, front: face, face: '', count: 0, width: 0, path: null, geometry: null };
-  }
+	function make() {
+		const node = document.createElement('div');
+		const face = document.createElement('div');
+		face.className = 'token-face';
+		node.append(face);
+		layer.append(node);
+		return { node, front: face, face: '', count: 0, width: 0, path: null, geometry: null };
+	}
 
-  function move(token, flight, progress, geometry) {
-    dress(token, flight);
-    if (token.geometry !== geometry || !token.path) {
-      const from = landing(geometry, flight.from);
-      const to = landing(geometry, flight.to);
-      token.path = from === null || to === null || from === to ? null : arc(geometry, from, to);
-      token.geometry = geometry;
-      token.node.hidden = token.path === null;
-    }
-    if (!token.path) return;
-    const { x, y } = token.path.at(glide(progress));
-    const half = (token.width * geometry.unit) / 2;
-    const inside = Math.min(Math.max(x, half + 4), geometry.width - half - 4);
-    token.node.style.transform = `translate(${inside.toFixed(1)}px, ${y.toFixed(1)}px)`;
-  }
+	function move(token, flight, progress, geometry) {
+		dress(token, flight);
+		if (token.geometry !== geometry || !token.path) {
+			const from = landing(geometry, flight.from);
+			const to = landing(geometry, flight.to);
+			token.path = from === null || to === null || from === to ? null : arc(geometry, from, to);
+			token.geometry = geometry;
+			token.node.hidden = token.path === null;
+		}
+		if (!token.path) return;
+		const { x, y } = token.path.at(glide(progress));
+		const half = (token.width * geometry.unit) / 2;
+		const inside = Math.min(Math.max(x, half + 4), geometry.width - half - 4);
+		token.node.style.transform = `translate(${inside.toFixed(1)}px, ${y.toFixed(1)}px)`;
+	}
 
-  /** The face is written once a flight; while it travels only the transform changes. */
-  function dress(token, flight) {
-    const face = `${flight.kind}|${flight.text}|${flight.chips}|${flight.note}`;
-    if (token.face === face && token.count === flight.count) return;
-    if (token.face === face && token.count > 1 && flight.count > 1 && flight.kind !== 'dot') {
-      token.count = flight.count;
-      token.front.querySelector('.token-count').textContent = countOf(flight);
-      return;
-    }
-    token.face = face;
-    token.count = flight.count;
-    const side = isRightward(flight) ? 'to-right' : 'to-left';
-    token.node.className = ['token', flight.kind, side, ...flags(flight)].join(' ');
-    token.front.replaceChildren(...partsOf(flight));
-    token.width = widthOf(flight);
-  }
+	/** The face is written once a flight; while it travels only the transform changes. */
+	function dress(token, flight) {
+		const face = `${flight.kind}|${flight.text}|${flight.chips}|${flight.note}`;
+		if (token.face === face && token.count === flight.count) return;
+		if (token.face === face && token.count > 1 && flight.count > 1 && flight.kind !== 'dot') {
+			token.count = flight.count;
+			token.front.querySelector('.token-count').textContent = countOf(flight);
+			return;
+		}
+		token.face = face;
+		token.count = flight.count;
+		const side = isRightward(flight) ? 'to-right' : 'to-left';
+		token.node.className = ['token', flight.kind, side, ...flags(flight)].join(' ');
+		token.front.replaceChildren(...partsOf(flight));
+		token.width = widthOf(flight);
+	}
 
-  return { show };
+	return { show };
 }
 
 const countOf = (flight) => `×${flight.count}`;
 
 /** About how wide a token is, in rem; measuring it would cost a layout a message. */
 function widthOf(flight) {
-  const letters = flight.text.length + flight.note.length + flight.chips.join('').length;
-  return 2.6 + letters * 0.54 + flight.chips.length * 1.15 + (flight.count > 1 ? 2.6 : 0);
+	const letters = flight.text.length + flight.note.length + flight.chips.join('').length;
+	return 2.6 + letters * 0.54 + flight.chips.length * 1.15 + (flight.count > 1 ? 2.6 : 0);
 }
 
 const flags = (flight) => ['followed', 'dim', 'alarm', 'idle'].filter((name) => flight[name]);
 
 const rank = (column) => {
-  const name = String(column);
-  return name.startsWith('producer') ? -1 : name.startsWith('reader') ? 1e9 : Number(column);
+	const name = String(column);
+	return name.startsWith('producer') ? -1 : name.startsWith('reader') ? 1e9 : Number(column);
 };
 const isRightward = (flight) => rank(flight.to) > rank(flight.from);
 
 function partsOf(flight) {
-  if (flight.kind === 'dot') return [];
-  const parts = [];
-  if (flight.chips.length) {
-    const records = element('span', 'token-records');
-    records.append(
-      ...flight.chips.map((chip) => element('b', flight.followed ? 'followed' : '', chip)),
-    );
-    parts.push(records);
-  }
-  if (flight.text) parts.push(element('span', '', flight.text));
-  if (flight.note) parts.push(element('span', 'token-note', flight.note));
-  if (flight.count > 1) parts.push(element('b', 'token-count', countOf(flight)));
-  const chevron = element('i', 'chevron');
-  return isRightward(flight) ? [...parts, chevron] : [chevron, ...parts];
+	if (flight.kind === 'dot') return [];
+	const parts = [];
+	if (flight.chips.length) {
+		const records = element('span', 'token-records');
+		records.append(
+			...flight.chips.map((chip) => element('b', flight.followed ? 'followed' : '', chip)),
+		);
+		parts.push(records);
+	}
+	if (flight.text) parts.push(element('span', '', flight.text));
+	if (flight.note) parts.push(element('span', 'token-note', flight.note));
+	if (flight.count > 1) parts.push(element('b', 'token-count', countOf(flight)));
+	const chevron = element('i', 'chevron');
+	return isRightward(flight) ? [...parts, chevron] : [chevron, ...parts];
 }
 
 function element(tag, name, text) {
-  const node = document.createElement(tag);
-  if (name) node.className = name;
-  if (text) node.textContent = text;
-  return node;
+	const node = document.createElement(tag);
+	if (name) node.className = name;
+	if (text) node.textContent = text;
+	return node;
 }
 
 /** Ease in and out: a message leaves and lands softly. */

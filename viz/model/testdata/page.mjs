@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const folder = pathToFileURL(process.env.HIGHWATER_MODULES + "/").href;
 const { create, apply, toJSON } = await import(folder + "model/state.js");
 const { createFilm } = await import(folder + "model/film.js");
-const { narrate, duration, foldIdle, ruleText, namesOf } =
+const { narrate, duration, ruleText, namesOf } =
   await import(folder + "model/narrate.js");
 const { connect } = await import(folder + "source/live.js");
 const { readTrace } = await import(folder + "source/file.js");
@@ -119,12 +119,13 @@ test("durations read as people write them", () => {
     ["0 ms", "900 ns", "1.5 µs", "15 ms", "1.5 s", "3 min"]);
 });
 
-test("runs of idle events become one row that counts them", () => {
-  const idle = (seq) => ({ ...base, seq: String(seq), event: "MessageSent",
-    fields: { api: "Fetch", answers: "0", idle: true } });
-  const rows = foldIdle([appended(1), idle(2), idle(3), idle(4), appended(5)]);
-  assert.equal(rows.length, 3);
-  assert.deepEqual(rows[1], { idle: 3, from: 2, to: 4, text: "3 idle fetches" });
+test("one record is no records, and names stay as they are typed", () => {
+  assert.match(narrate(appended(1)), /^Broker 1 appends 1 record to orders-0/);
+  const created = { ...base, seq: "1", event: "TopicCreated", fields: { topic: "orders" } };
+  assert.match(narrate(created), /^Topic orders /);
+  const moved = { ...base, seq: "1", event: "PartitionChanged", fields: { topic: "orders",
+    partition: 0, leader: 1, leaderEpoch: 0, isr: [1] } };
+  assert.match(narrate(moved), /^orders-0: leader broker 1/);
 });
 
 /** A stand-in for the browser's WebSocket that the test feeds by hand. */
