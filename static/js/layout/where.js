@@ -86,7 +86,7 @@ function read(scene, follow, isCommitted) {
 	});
 }
 
-/** Why the followed record is not committed, in one sentence; '' when it is, or is gone.
+/** Why the followed record is not committed; '' when it is, or is gone.
  *  @param {object} scene @param {Follow} follow @returns {string} */
 export function whyNotYet(scene, follow) {
 	const { focus } = scene;

@@ -1,5 +1,5 @@
 // A film keeps events and, every so often, the state between them, so that any kept moment can be
-// shown. Where the server left a gap the film has a cut: the state stands still inside it.
+// shown. Where the server left a gap the state stands still.
 
 import { apply, clone, create, fromJSON } from "./state.js";
 
