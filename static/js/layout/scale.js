@@ -1,4 +1,5 @@
-// The offset scale: how high above the tank floor an offset is drawn. All replicas and all readers of one partition share one scale, so that equal
+// The offset scale: how high above the tank floor an offset is drawn.
+// All replicas and all readers of one partition share one scale, so that equal
 // offsets lie on one horizontal line across the whole stage. Where a log is longer
 // than the tank, its oldest offsets are folded: squeezed together at the bottom.
 

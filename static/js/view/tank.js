@@ -136,7 +136,7 @@ const drawBody = (entry, hasRoom) =>
 function nameOf(entry) {
 	if (entry.key) return entry.key;
 	if (entry.value) return entry.value;
-	return entry.known ? 'no key' : `${shortOffset(entry.batch.records)} in a batch`;
+	return entry.known ? 'no key' : `1 of ${shortOffset(entry.batch.records)}`;
 }
 
 export function isFollowed({ scene, ui }, entry) {
