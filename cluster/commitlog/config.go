@@ -33,12 +33,6 @@ const (
 	Coordinator
 )
 
-// originReplication and originRecovery take what is there, violations included.
-const (
-	originReplication Origin = iota + 2
-	originRecovery
-)
-
 const (
 	// segmentBytesDefault and the others are Kafka's defaults.
 	segmentBytesDefault         = 1 << 30

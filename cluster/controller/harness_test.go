@@ -314,7 +314,6 @@ type testBroker struct {
 	wantShutdown  bool
 	mayStop       bool
 	mute          bool // sends no more heartbeats
-	dice          *rand.Rand
 }
 
 func startBroker(env *world.Env, controllers []event.NodeID, place *brokerPlace) *testBroker {

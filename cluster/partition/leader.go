@@ -27,7 +27,6 @@ type leading struct {
 	followers  []*follower
 	proposed   []event.NodeID // the ISR asked for, nil when nothing is
 	waits      []wait         // ascending by needs
-	frozen     bool           // said once that the high watermark is frozen
 }
 
 // follower is what a leader knows of another replica.

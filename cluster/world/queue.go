@@ -36,8 +36,6 @@ type queue struct {
 	seq   int64
 }
 
-func (q *queue) len() int { return len(q.ready) - q.first + len(q.heap) }
-
 func (q *queue) push(it item, now int64) {
 	q.seq++
 	it.seq = q.seq
