@@ -179,9 +179,14 @@ func (l *liveCluster) cycle(id event.NodeID) {
 func TestClosedClusterLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	files, _ := descriptors(t)
+	fastest := time.Hour
 	for range 5 {
 		l := startLive(t, Config{Seed: 43, DataDir: t.TempDir()})
 		l.close()
+		fastest = min(fastest, l.took)
+	}
+	if fastest > 2*time.Second {
+		t.Errorf("closing an idle cluster took %v", fastest)
 	}
 	settleDescriptors(t, goroutines, files)
 }
