@@ -63,6 +63,10 @@ func (b *Broker) serveFollower(call *world.Call, r *replica.FetchRequest) {
 		return
 	}
 	s.epoch++
+	if s.call != nil {
+		// Whoever asks again no longer waits for its last answer; one wait can be pending only.
+		b.endFollowerWait(s, "disconnected")
+	}
 	s.call, s.bytesMax = call, r.BytesMax
 	for _, key := range r.Forgotten {
 		s.forget(key)

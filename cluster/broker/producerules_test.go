@@ -1,0 +1,197 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
+	"highwater/cluster/metadata"
+	"highwater/cluster/record"
+)
+
+// orders starts a broker that leads the only partition of "orders", with these configurations.
+func orders(t *testing.T, configs ...string) *place {
+	t.Helper()
+	records := []metadata.Record{registered(brokerID, false), topic(1, "orders")}
+	for i := 0; i < len(configs); i += 2 {
+		records = append(records, &metadata.ConfigRecord{ResourceType: metadata.ResourceTopic,
+			ResourceName: "orders", Name: configs[i], Value: &configs[i+1]})
+	}
+	return startBroker(t, append(records, led(1, 0, brokerID))...)
+}
+
+// now is the broker's time.
+func (p *place) now() int64 { return p.client.UnixMilli() }
+
+func sealed(t *testing.T, b *record.Builder) []byte {
+	t.Helper()
+	bytes, err := b.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// produce sends batches to "orders", all for partition 0.
+func (p *place) produce(batches ...[]byte) []kmsg.ProduceResponseTopicPartition {
+	p.t.Helper()
+	body := kmsg.NewPtrProduceRequest()
+	body.Version, body.Acks, body.TimeoutMillis = 9, -1, 1000
+	rows := make([]kmsg.ProduceRequestTopicPartition, len(batches))
+	body.Topics = []kmsg.ProduceRequestTopic{{Topic: "orders", Partitions: rows}}
+	request := &Request{Key: 0, Version: 9, Body: body}
+	for _, bytes := range batches {
+		facts, bad := record.Validate(bytes, record.Validation{InflatedMax: 1 << 20})
+		request.Batches = append(request.Batches,
+			Batch{Buffer: record.Buffer{Bytes: bytes}, Facts: facts, Err: bad})
+	}
+	var answer any
+	p.client.Request(brokerID, "Produce", request, time.Minute,
+		func(body any, _ error) { answer = body })
+	p.until("produced", func() bool { return answer != nil })
+	return answer.(*kmsg.ProduceResponse).Topics[0].Partitions
+}
+
+// stored is the header of the batch at the start of the log.
+func (p *place) stored() record.Header {
+	p.t.Helper()
+	log := p.broker().Partition("orders", 0).Log
+	read, err := log.Read(log.LogStartOffset(), 1<<20, log.LogEndOffset(), true)
+	if err != nil || len(read.Buffers) == 0 {
+		p.t.Fatalf("read %+v, %v", read, err)
+	}
+	defer read.Release()
+	bytes := read.Buffers[0].Bytes
+	h, err := record.ParseHeader(bytes)
+	if err != nil || !record.ChecksumHolds(bytes[:h.Size()]) {
+		p.t.Fatalf("the stored batch is broken: %v", err)
+	}
+	return h
+}
+
+func TestOfAPartitionProducedTwiceTheLastBatchCounts(t *testing.T) {
+	for _, times := range []int{2, partitionsComparedMax + 1} {
+		p := orders(t)
+		batches, began := make([][]byte, times), p.now()
+		for i := range batches {
+			b := record.NewBuilder()
+			b.Add(began+int64(i), nil, []byte("value"))
+			batches[i] = sealed(t, b)
+		}
+		rows := p.produce(batches...)
+		if len(rows) != 1 || rows[0].ErrorCode != 0 || rows[0].BaseOffset != 0 {
+			t.Errorf("%d times: answered %+v", times, rows)
+		}
+		if h := p.stored(); h.BaseTimestamp != began+int64(times)-1 {
+			t.Errorf("%d times: stored %+v", times, h)
+		}
+		if end := p.broker().Partition("orders", 0).Log.LogEndOffset(); end != 1 {
+			t.Errorf("%d times: the log ends at %d", times, end)
+		}
+	}
+}
+
+func TestCompactedTopicNamesEveryRecordWithoutAKey(t *testing.T) {
+	p := orders(t, "cleanup.policy", "compact")
+	b := record.NewBuilder()
+	for _, key := range []string{"a", "", "b", ""} {
+		var bytes []byte
+		if key != "" {
+			bytes = []byte(key)
+		}
+		b.Add(p.now(), bytes, []byte("value"))
+	}
+	row := p.produce(sealed(t, b))[0]
+	if row.ErrorCode != kerr.InvalidRecord.Code || row.ErrorMessage == nil ||
+		row.LogStartOffset != 0 || len(row.ErrorRecords) != 2 ||
+		row.ErrorRecords[0].RelativeOffset != 1 || row.ErrorRecords[1].RelativeOffset != 3 {
+		t.Errorf("answered %+v", row)
+	}
+}
+
+func TestTheTopicsOwnWindowBoundsTimestamps(t *testing.T) {
+	p := orders(t, "message.timestamp.after.max.ms", "5000",
+		"message.timestamp.before.max.ms", "7000")
+	for _, row := range []struct {
+		ahead int64
+		code  int16
+	}{
+		{4_000, 0}, {60_000, kerr.InvalidTimestamp.Code},
+		{-6_000, 0}, {-60_000, kerr.InvalidTimestamp.Code},
+	} {
+		b := record.NewBuilder()
+		b.Add(p.now(), nil, []byte("value"))
+		b.Add(p.now()+row.ahead, nil, []byte("value"))
+		got := p.produce(sealed(t, b))[0]
+		if got.ErrorCode != row.code || row.code != 0 &&
+			(len(got.ErrorRecords) != 1 || got.ErrorRecords[0].RelativeOffset != 1) {
+			t.Errorf("%d ms ahead: answered %+v", row.ahead, got)
+		}
+	}
+}
+
+func TestTheTopicsCodecDecidesOverTheProducers(t *testing.T) {
+	for name, row := range map[string]struct{ sent, stored record.Codec }{
+		"producer": {record.Lz4, record.Lz4}, "gzip": {record.None, record.Gzip},
+		"uncompressed": {record.Gzip, record.None}, "zstd": {record.Zstd, record.Zstd},
+	} {
+		p := orders(t, "compression.type", name)
+		b := record.NewBuilder()
+		b.Codec = row.sent
+		b.Add(p.now(), []byte("k"), make([]byte, 100))
+		if got := p.produce(sealed(t, b))[0]; got.ErrorCode != 0 {
+			t.Fatalf("%s: answered %+v", name, got)
+		}
+		if h := p.stored(); h.Attributes.Codec() != row.stored || h.RecordsCount != 1 {
+			t.Errorf("%s: stored %+v", name, h)
+		}
+	}
+}
+
+func TestLeaderCorrectsTheLargestTimestamp(t *testing.T) {
+	p := orders(t)
+	b := record.NewBuilder()
+	b.Add(p.now(), nil, []byte("a"))
+	b.Add(p.now()+5, nil, []byte("b"))
+	largest := p.now() + 5
+	bytes := sealed(t, b)
+	record.SetTimestamps(bytes, largest+94, false)
+	if got := p.produce(bytes)[0]; got.ErrorCode != 0 {
+		t.Fatalf("answered %+v", got)
+	}
+	if h := p.stored(); h.MaxTimestamp != largest {
+		t.Errorf("the largest timestamp is %d, want %d", h.MaxTimestamp, largest)
+	}
+}
+
+func TestOnlyABatchThatReachedTheLogIsToldWhereItStarts(t *testing.T) {
+	p := orders(t)
+	plain := func() []byte {
+		b := record.NewBuilder()
+		b.Add(p.now(), nil, []byte("value"))
+		return sealed(t, b)
+	}
+	based := plain()
+	record.Stamp(based, 5, 0)
+	broken := plain()
+	broken[len(broken)-1] ^= 1
+	for name, row := range map[string]struct {
+		bytes []byte
+		code  int16
+		start event.Offset
+	}{
+		"no bytes":             {nil, kerr.InvalidRecord.Code, -1},
+		"two batches":          {append(plain(), plain()...), kerr.InvalidRecord.Code, -1},
+		"a broken checksum":    {broken, kerr.CorruptMessage.Code, -1},
+		"another first offset": {based, kerr.InvalidRecord.Code, 0},
+	} {
+		got := p.produce(row.bytes)[0]
+		if got.ErrorCode != row.code || event.Offset(got.LogStartOffset) != row.start ||
+			got.ErrorMessage != nil {
+			t.Errorf("%s: answered %+v", name, got)
+		}
+	}
+}
