@@ -14,8 +14,6 @@ const BUILT_IN = 'this page'; // the client inside the cluster that the send for
  * @property {number} term of a controller
  *
  * @typedef {object} Copy one replica of the partition in focus
- * @property {number} id @property {number} leo @property {number} hw @property {number} synced
- * @property {number} start @property {object[]} batches @property {object[]} cut
  */
 
 /** @param {object} state the fold, as JSON
@@ -74,8 +72,8 @@ function nodeOf(node) {
 }
 
 function verdictOf(power, node) {
-	if (power === 'down') return node.stopped === 'stop' ? 'stopped' : 'dead';
 	if (node.logDirFailed) return 'disk failed';
+	if (power === 'down') return node.stopped === 'stop' ? 'stopped' : 'dead';
 	return power === 'up' ? '' : power;
 }
 

@@ -179,7 +179,7 @@ function frame(now) {
 }
 requestAnimationFrame(frame);
 
-// For tests: what the page believes, and at which event.
+// For tests: what the page believes.
 globalThis.highwater = {
 	state: () => (session.hasState ? session.json() : null),
 	seq: () => (session.hasState ? session.seq() : 0),

@@ -31,6 +31,9 @@ const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 const isVisible = (event) => event.fields?.idle !== true && !QUIET.test(event.event);
 const isFact = (event) =>
 	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
+/** A pin marks a turn; that a new topic gets its first leaders is none. */
+const isTurn = ({ event, fields }) =>
+	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
 /** What the caption says while everything runs; much that goes with a fact is no news. */
 const isTelling = (event) =>
 	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
@@ -95,7 +98,7 @@ export function createSession({ world, command, onEvents }) {
 	function pinsOf(events) {
 		const names = namesOf(film.head());
 		return events
-			.filter((event) => hasPin(event.event))
+			.filter(isTurn)
 			.map((event) => ({
 				seq: Number(event.seq),
 				kind: event.event,
