@@ -60,7 +60,8 @@ func TestEveryTopicAndBrokerIsListedAsAConfigResource(t *testing.T) {
 		}
 		return names, response.ErrorCode
 	}
-	if names, code := list(1, 2, 4, 4); code != 0 || !slices.Equal(names, []string{"orders", "1", "2"}) {
+	names, code := list(1, 2, 4, 4)
+	if code != 0 || !slices.Equal(names, []string{"orders", "1", "2"}) {
 		t.Errorf("topics and brokers: %q, %d", names, code)
 	}
 	if names, code := list(0); code != 0 || len(names) != 0 {

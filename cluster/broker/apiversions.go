@@ -44,8 +44,8 @@ func (b *Broker) apiVersions(call *world.Call, r *Request) {
 	b.answer(call, response, answered{})
 }
 
-// namesSoftware says whether a client's name or version is one that KIP-511 allows: letters, digits,
-// dots and dashes, with a letter or digit at both ends.
+// namesSoftware says whether a client's name or version is one that KIP-511 allows: letters,
+// digits, dots and dashes, with a letter or digit at both ends.
 func namesSoftware(text string) bool {
 	plain := func(c byte) bool {
 		return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

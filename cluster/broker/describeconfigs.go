@@ -89,7 +89,8 @@ func (b *Broker) brokerValues(d *metadata.ConfigDef) []valued {
 		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceDynamicBrokerConfig})
 	}
 	if v, ok := b.metadata.image.ConfigValue(metadata.ResourceBroker, "", d.Name); ok {
-		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceDynamicDefaultBrokerConfig})
+		list = append(list, valued{name: d.Name, value: v,
+			source: kmsg.ConfigSourceDynamicDefaultBrokerConfig})
 	}
 	if v, ok := b.staticConfig(d.Name); ok {
 		list = append(list, valued{name: d.Name, value: v, source: kmsg.ConfigSourceStaticBrokerConfig})

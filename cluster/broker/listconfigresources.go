@@ -11,8 +11,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// ListConfigResources, versions 0 and 1: what there is to describe configurations of. All topics and
-// brokers have some; of groups and client metrics only those where something was set. Version 0
+// ListConfigResources, versions 0 and 1: what there is to describe configurations of. All topics
+// and brokers have some; of groups and client metrics only those where something was set. Version 0
 // lists client metrics only.
 
 // listedResources are the types that may be asked for, and what no type at all stands for.

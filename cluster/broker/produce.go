@@ -98,7 +98,8 @@ func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
 	return next
 }
 
-func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topic string, i, j int) {
+func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topic string,
+	i, j int) {
 	out := &w.response.Topics[i].Partitions[j]
 	h := b.held(topic, out.Partition)
 	if code, message := b.refuseProduce(w.request, r, batch, topic, h, out.Partition); code != 0 {

@@ -58,7 +58,8 @@ func (r *topicRules) window(nowMs int64) record.TimestampWindow {
 	return w
 }
 
-// refuseRecords names the records that break the rules (KIP-467), for which the batch is read again.
+// refuseRecords names the records that break the rules (KIP-467), for which the batch is read
+// again.
 func (r *topicRules) refuseRecords(batch *Batch, nowMs int64) *record.InvalidError {
 	// The edge has inflated the batch once, within its bound.
 	v := record.Validation{InflatedMax: math.MaxInt32, KeysRequired: r.keysRequired}

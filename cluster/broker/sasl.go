@@ -7,9 +7,9 @@ import (
 	"highwater/cluster/world"
 )
 
-// SaslHandshake, versions 0 and 1, and SaslAuthenticate, versions 0 to 2: listeners without SASL know
-// both and refuse both, which tells a client that it is configured for another listener. Skipped:
-// SASL itself.
+// SaslHandshake, versions 0 and 1, and SaslAuthenticate, versions 0 to 2: listeners without SASL
+// know both and refuse both, which tells a client that it is configured for another listener.
+// Skipped: SASL itself.
 
 func (b *Broker) saslHandshake(call *world.Call, r *Request) {
 	response := kmsg.NewPtrSASLHandshakeResponse()
