@@ -24,11 +24,13 @@ const HISTORY_MOST = 150_000;
 const FILL_AFTER_MS = 700; // without a new gap: during a flood there is no catching up
 const FILL_MOST = 5000; // events of a gap that is worth closing
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
+const MOVES = /^(step|live|slow|pause-time|resume-time)\b/; // of the page, not of the cluster
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
-const isVisible = (event) => event.fields?.idle !== true && !QUIET.test(event.event);
+const isVisible = ({ event, fields }) =>
+	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command);
 const isFact = (event) =>
 	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
 /** A pin marks a turn; that a new topic gets its first leaders is none. */
@@ -52,7 +54,6 @@ export function createSession({ world, command, onEvents }) {
 		cursor: null, // null: live; else the seq that is shown
 		playing: false,
 		status: 'connecting',
-		detail: '',
 		pace: { mode: 'live', rate: 1, paused: false },
 		pins: [],
 		isDirty: true,
@@ -88,9 +89,8 @@ export function createSession({ world, command, onEvents }) {
 			session.pace = pace;
 			session.isDirty = true;
 		},
-		onStatus(status, detail) {
+		onStatus(status) {
 			session.status = status;
-			session.detail = detail ?? '';
 			session.isDirty = true;
 		},
 	});
@@ -106,7 +106,7 @@ export function createSession({ world, command, onEvents }) {
 			}));
 	}
 
-	/** Another run, or the first snapshot: nothing from before belongs to it. */
+	/** Another run, or the first snapshot. */
 	function begin() {
 		for (const list of Object.values(reading)) list.clear();
 		session.pins = [];
