@@ -22,7 +22,7 @@ const (
 	codeUnknownTopicID             int16 = 100
 	codeBrokerIDNotRegistered      int16 = 102
 	codeInconsistentClusterID      int16 = 104
-	codeNewLeaderElected           int16 = 106
+	codeNewLeaderElected           int16 = 108
 	codeIneligibleReplica          int16 = 107
 )
 

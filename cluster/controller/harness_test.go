@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"path"
 	"strings"
 	"testing"
