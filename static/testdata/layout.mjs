@@ -5,7 +5,7 @@ import { arc, stageGeometry } from '../js/layout/geometry.js';
 import { aggregate } from '../js/layout/flights.js';
 import { offsetScale } from '../js/layout/scale.js';
 import { entriesOf, sceneOf } from '../js/layout/scene.js';
-import { whereabouts } from '../js/layout/where.js';
+import { whereabouts, whyNotYet } from '../js/layout/where.js';
 
 const tank = { height: 300, unit: 16, headroom: 4 };
 
@@ -95,6 +95,19 @@ assert.deepEqual(statusOf(follow), {
 });
 assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
+
+// Why a record is not committed: somebody lacks it, too few are in sync, nobody told the leader.
+const later = (change) => {
+  const partition = { ...state.topics[0].partitions[0], ...change };
+  return sceneOf({ ...state, topics: [{ name: 'orders', partitions: [partition] }] }, follow);
+};
+const fresh = [batch(0, 4), batch(1, 5)];
+const copies = (third) => [copy(2, 1, fresh), copy(3, 1, fresh.slice(0, third))];
+assert.equal(whyNotYet(scene, follow), '');
+assert.match(whyNotYet(later({ copies: copies(1) }), follow), /broker 3 is in sync and must fetch/);
+assert.match(whyNotYet(later({ copies: copies(2) }), follow), /on every in-sync replica/);
+assert.match(whyNotYet(later({ copies: copies(2), isr: [2] }), follow), /1 in sync, 2 are needed/);
+assert.match(whyNotYet(later({ copies: copies(2), leader: -1 }), follow), /has no leader/);
 
 // An empty state is a scene too: the page shows that there is nothing yet.
 const nothing = sceneOf({}, { topic: null, partition: 0 });
