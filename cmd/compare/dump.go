@@ -52,7 +52,7 @@ func partitionFolders(root string) ([]string, error) {
 
 // trouble are the words with which the dump tool says that a file is not as it must be.
 var trouble = regexp.MustCompile(`(?m)^(.*isvalid: false.*|.*[Mm]ismatch.*|.*Found timestamp.*|` +
-	`.*[Ii]ndex is out of order.*|.*Could not (decode|deserialize|skip).*|.*Error at .*|` +
+	`.*[Oo]ut of order.*|.*Could not (decode|deserialize|skip).*|.*Error at .*|` +
 	`.*[Nn]on-?[Cc]onsecutive.*|.*Exception.*|.*does not exist.*|.*bytes? are? (not|in)valid.*)$`)
 
 // dumpFolder lets one run of the tool read a whole folder, because starting it takes longer than
@@ -87,7 +87,7 @@ func dumpFolder(ctx context.Context, l *lab, folder string, read map[string]stri
 	if n := strings.Count(out, "Dumping "); n != len(files) {
 		return n, fmt.Errorf("%s: %d of %d files were read", where, n, len(files))
 	}
-	for _, part := range strings.Split(out, "Dumping ")[1:] {
+	for part := range strings.SplitSeq(out, "Dumping ") {
 		name, text, _ := strings.Cut(part, "\n")
 		if err := sameAsOtherReplicas(read, where, name, text); err != nil {
 			return len(files), err

@@ -48,7 +48,9 @@ func throughKcat(ctx context.Context, l *lab, codec string) error {
 	file := lines(l.records)
 	at := l.server.bootstrap()
 	if _, err := run(ctx, file, "kcat", "-b", at, "-P", "-t", topic, "-p", "0", "-z", codec,
-		"-X", "acks=all", "-X", "enable.idempotence=true"); err != nil {
+		"-X", "acks=all", "-X", "enable.idempotence=true",
+		// Batches of a few dozen KiB give the indexes many entries to be checked.
+		"-X", "batch.num.messages=400"); err != nil {
 		return err
 	}
 	back, err := run(ctx, "", "kcat", "-b", at, "-C", "-t", topic, "-p", "0", "-o", "beginning",

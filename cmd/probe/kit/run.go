@@ -1,14 +1,12 @@
 package kit
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,8 +25,8 @@ type Result struct {
 }
 
 type options struct {
-	brokers, run, golden, suffix string
-	list, json, strict, timing   bool
+	brokers, run, golden, known, suffix string
+	list, json, strict, timing, accept  bool
 }
 
 // Main is the program: it runs the probes that the command line selects and returns the exit
@@ -44,6 +42,10 @@ func Main(args []string, out io.Writer, probes ...[]Probe) int {
 		"",
 		"compare with this `file` instead of printing the results",
 	)
+	flags.StringVar(&o.known, "known", "", "with -golden: this `file` holds the answers that may "+
+		"differ, and why")
+	flags.BoolVar(&o.accept, "accept", false, "rewrite the -known file with today's answers; "+
+		"rows that are new get the reason TODO")
 	flags.StringVar(&o.suffix, "suffix", strconv.FormatInt(time.Now().Unix(), 36),
 		"part of every name the probes create; must differ from run to run")
 	flags.BoolVar(&o.list, "list", false, "list the probes")
@@ -105,6 +107,11 @@ func (o options) start(out io.Writer, probes []Probe) error {
 		}
 	}
 	comparison := comparison{out: out, golden: golden, strict: o.strict}
+	if o.known != "" {
+		if comparison.known, err = readKnown(o.known); err != nil {
+			return err
+		}
+	}
 	for _, probe := range probes {
 		began := time.Now()
 		result := cluster.run(probe)
@@ -123,10 +130,13 @@ func (o options) start(out io.Writer, probes []Probe) error {
 			}
 		}
 	}
-	if golden != nil {
-		return comparison.finish()
+	if golden == nil {
+		return nil
 	}
-	return nil
+	if o.accept {
+		return comparison.accept(o.known)
+	}
+	return comparison.finish()
 }
 
 // run runs one probe; a broken probe or an unusable answer becomes its last step.
@@ -157,94 +167,6 @@ func encode(v any) string {
 		return strconv.Quote(err.Error())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func readGolden(path string) (map[string]Result, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	results := map[string]Result{}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var result Result
-		if err := json.Unmarshal(lines.Bytes(), &result); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		results[result.Name] = result
-	}
-	return results, lines.Err()
-}
-
-var errDiffers = errors.New("the cluster differs from the golden file")
-
-// comparison prints the probes that differ and counts.
-type comparison struct {
-	out           io.Writer
-	golden        map[string]Result
-	strict        bool
-	same, differ  int
-	withoutGolden int
-}
-
-func (c *comparison) add(got Result) {
-	want, known := c.golden[got.Name]
-	if !known {
-		c.withoutGolden++
-		return
-	}
-	texts := !c.strict || slices.Equal(want.Messages, got.Messages)
-	if encode(want.Got) == encode(reread(got).Got) && texts {
-		c.same++
-		return
-	}
-	c.differ++
-	fmt.Fprintf(c.out, "%s: %s\n", got.Name, got.Intent)
-	for i := range max(len(want.Got), len(got.Got)) {
-		w, g := stepAt(want, i), stepAt(got, i)
-		if w != g {
-			fmt.Fprintf(c.out, "  step %d\n    expected %s\n    got      %s\n", i+1, w, g)
-		}
-	}
-	if !texts {
-		fmt.Fprintf(
-			c.out,
-			"  texts\n    expected %q\n    got      %q\n",
-			want.Messages,
-			got.Messages,
-		)
-	}
-}
-
-func (c *comparison) finish() error {
-	fmt.Fprintf(c.out, "%d same, %d differ", c.same, c.differ)
-	if c.withoutGolden > 0 {
-		fmt.Fprintf(c.out, ", %d without golden", c.withoutGolden)
-	}
-	fmt.Fprintln(c.out)
-	if c.differ > 0 {
-		return errDiffers
-	}
-	return nil
-}
-
-func stepAt(r Result, i int) string {
-	if i >= len(r.Got) {
-		return "nothing"
-	}
-	return r.Got[i].Step + ": " + encode(r.Got[i].Got)
-}
-
-// reread brings a fresh result into the types that a golden file is read with.
-func reread(r Result) Result {
-	var out Result
-	if err := json.Unmarshal([]byte(encode(r)), &out); err != nil ||
-		reflect.DeepEqual(out, Result{}) {
-		return r
-	}
-	return out
 }
 
 // Cluster is what the probes know of the cluster under test.
