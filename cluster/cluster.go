@@ -72,6 +72,7 @@ type Cluster struct {
 	finished  chan struct{}
 	cancel    context.CancelFunc
 	shutDown  bool
+	hung      map[event.NodeID]bool // nodes whose disk does not answer
 	// unlocked are the directories that a death let go and that are not taken again yet.
 	unlocked map[event.NodeID]bool
 }
@@ -81,7 +82,8 @@ func New(config Config) (*Cluster, error) {
 	config.fill()
 	c := &Cluster{config: config, settings: broker.DefaultSettings(),
 		static: map[string]string{}, disks: map[event.NodeID]*disk.Disk{},
-		addresses: map[event.NodeID]string{}, unlocked: map[event.NodeID]bool{}}
+		addresses: map[event.NodeID]string{},
+		hung:      map[event.NodeID]bool{}, unlocked: map[event.NodeID]bool{}}
 	if err := c.applySettings(); err != nil {
 		return nil, err
 	}
@@ -167,10 +169,8 @@ func (c *Cluster) openDisks() error {
 }
 
 func (c *Cluster) openDisk(id event.NodeID) (*disk.Disk, error) {
+	// Without a clock of its own a disk never waits: a slow or a hung one is the world's business.
 	options := disk.Options{}
-	if c.config.Live {
-		options.After = time.After
-	}
 	if c.config.DataDir == "" {
 		return disk.NewMemory(options), nil
 	}
@@ -239,7 +239,8 @@ func (c *Cluster) addNodes() {
 				host, port := c.advertised(id)
 				return broker.New(env, broker.Config{ClusterID: c.config.ClusterID,
 					Disk: c.disks[id], Controllers: c.config.Controllers, Host: host, Port: port,
-					Settings: c.settings, Static: c.static, Log: c.config.Log})
+					Settings: c.settings, Static: c.static, Log: c.config.Log,
+					RecoveryThreads: c.recoveryThreads()})
 			}})
 	}
 	c.world.Add(world.Spec{ID: ClientID, Role: "client",
@@ -259,6 +260,16 @@ func (c *Cluster) voters() []controller.Voter {
 			Port: uint16(controllerPort + i)})
 	}
 	return voters
+}
+
+// liveRecoveryThreads is how many logs a live broker closes at a time.
+const liveRecoveryThreads = 16
+
+func (c *Cluster) recoveryThreads() int {
+	if c.config.Live {
+		return liveRecoveryThreads
+	}
+	return 1
 }
 
 func (c *Cluster) advertised(id event.NodeID) (string, int32) {

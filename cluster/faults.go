@@ -166,7 +166,13 @@ func (c *Cluster) Restart(id event.NodeID) error {
 			return err
 		}
 	}
-	return c.world.StartNode(id)
+	if err := c.world.StartNode(id); err != nil {
+		return err
+	}
+	if c.hung[id] {
+		c.world.Pause(id)
+	}
+	return nil
 }
 
 // Pause makes a node stand still; Resume lets it go on.
@@ -188,6 +194,9 @@ func (c *Cluster) Resume(id event.NodeID) error {
 	}
 	if !c.world.Paused(id) {
 		return fmt.Errorf("%s is not paused", c.named(id))
+	}
+	if c.hung[id] {
+		return fmt.Errorf("%s waits for its disk; give disk %d ok", c.named(id), id)
 	}
 	c.world.Resume(id)
 	return nil
@@ -239,9 +248,27 @@ func (c *Cluster) DiskFault(id event.NodeID, fault disk.Fault) error {
 	if err := c.known(id); err != nil {
 		return err
 	}
-	c.disks[id].SetFault(fault)
 	event.DiskFaultSet{Fault: fault.Kind.String(), Delay: int64(fault.Delay)}.
 		Emit(c.world.NodeEvents(id), event.RuleNone)
+	// A write that never returns stops whoever writes, and here one thread does all that a node
+	// does: with its disk hung it stands still. A slow disk holds back what a node says, since it
+	// says nothing before it has written.
+	if fault.Kind == disk.Hung {
+		c.world.Pause(id)
+	} else if c.hung[id] {
+		delete(c.hung, id)
+		c.world.Resume(id)
+	}
+	c.world.SetLag(id, 0)
+	switch fault.Kind {
+	case disk.Hung:
+		c.disks[id].ClearFault()
+		c.hung[id] = true
+		return nil
+	case disk.Slow:
+		c.world.SetLag(id, fault.Delay)
+	}
+	c.disks[id].SetFault(fault)
 	return nil
 }
 

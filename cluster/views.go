@@ -172,6 +172,8 @@ func (c *Cluster) Ready() []string {
 			reasons = append(reasons, c.named(id)+" is down")
 		case b == nil:
 			reasons = append(reasons, c.named(id)+" is not registered")
+		case b.Epoch != c.broker(id).BrokerEpoch():
+			reasons = append(reasons, c.named(id)+" is not registered anew")
 		case b.Fenced:
 			reasons = append(reasons, c.named(id)+" is fenced")
 		}

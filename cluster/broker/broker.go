@@ -29,6 +29,9 @@ type Config struct {
 	// Static are the same as texts, for DescribeConfigs.
 	Static map[string]string
 	Log    *slog.Logger
+	// RecoveryThreads is how many logs are closed at a time (num.recovery.threads.per.data.dir). In
+	// virtual time it is 1, so that what happens on the disk has one order.
+	RecoveryThreads int
 }
 
 // Broker is one incarnation. Everything in it belongs to the world's loop.
@@ -43,7 +46,8 @@ type Broker struct {
 	session    session
 
 	partitions  map[replica.PartitionKey]*held
-	ordered     []*held // by topic and index
+	dropped     map[*commitlog.Log]bool // logs of deleted replicas, until their files are gone
+	ordered     []*held                 // by topic and index
 	checkpoints checkpoints
 	dirty       []*held // whose logs have something to flush
 	fetchers    map[event.NodeID]*replica.Fetcher
@@ -78,6 +82,7 @@ type held struct {
 func New(env *world.Env, config Config) (*Broker, error) {
 	b := &Broker{env: env, config: config, disk: config.Disk, log: config.Log,
 		partitions: map[replica.PartitionKey]*held{},
+		dropped:    map[*commitlog.Log]bool{},
 		fetchers:   map[event.NodeID]*replica.Fetcher{},
 		followers:  map[event.NodeID]*followerSession{},
 		clients:    map[event.NodeID]*clientConnection{}, creating: map[string]bool{}}
@@ -186,12 +191,13 @@ func (b *Broker) flush() {
 // ticketCost is what a sync, a roll or a delete takes in virtual time.
 const ticketCost = 2 * time.Millisecond
 
-// runTickets lets a log's rolls, syncs and deletions happen beside the loop.
+// runTickets lets a log's rolls, syncs and deletions happen beside the loop. What fails because the
+// replica was deleted meanwhile, and its directory renamed, fails nobody.
 func (b *Broker) runTickets(l *commitlog.Log) {
 	for _, ticket := range l.Deferred() {
 		b.env.Work(ticket.Name, ticketCost, func() any { return ticket.Run() }, func(result any) {
 			err, _ := result.(error)
-			if err := ticket.Done(err); err != nil {
+			if err := ticket.Done(err); err != nil && !b.dropped[l] {
 				b.failDisk(ticket.Name, err)
 			}
 		})

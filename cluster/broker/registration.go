@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/commitlog"
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 	"highwater/cluster/world"
 )
@@ -131,18 +132,22 @@ func (b *Broker) CloseCleanly() error {
 	for _, f := range b.fetchers {
 		f.Stop()
 	}
-	var errs []error
 	highWatermarks := b.offsets(func(h *held) event.Offset { return h.HighWatermark() })
 	starts := b.offsets(func(h *held) event.Offset { return h.Log.LogStartOffset() })
+	ends := b.offsets(func(h *held) event.Offset { return h.Log.LogEndOffset() })
+	logs := []*commitlog.Log{b.metadata.log}
 	for _, h := range b.ordered {
-		errs = append(errs, h.Log.Close(true))
+		logs = append(logs, h.Log)
 	}
-	errs = append(errs, b.metadata.log.Close(true),
+	closing := make([]func() error, 0, len(logs))
+	for _, l := range logs {
+		l.Mute()
+		closing = append(closing, func() error { return l.Close(true) })
+	}
+	if err := errors.Join(disk.Parallel(b.config.RecoveryThreads, closing),
 		commitlog.WriteOffsetCheckpoint(b.disk, highWatermarkFile, highWatermarks),
 		commitlog.WriteOffsetCheckpoint(b.disk, logStartFile, starts),
-		commitlog.WriteOffsetCheckpoint(b.disk, recoveryPointFile,
-			b.offsets(func(h *held) event.Offset { return h.Log.LogEndOffset() })))
-	if err := errors.Join(errs...); err != nil {
+		commitlog.WriteOffsetCheckpoint(b.disk, recoveryPointFile, ends)); err != nil {
 		return err
 	}
 	return commitlog.WriteCleanShutdown(b.disk, b.session.epoch)

@@ -272,6 +272,9 @@ func (l *Log) SetTailHold(lowest event.Offset) {
 	l.tail.evict(l.written)
 }
 
+// Mute stops the log's events, for a last act that happens off the loop, where nobody may emit.
+func (l *Log) Mute() { l.cfg.Events = nil }
+
 // Close ends the log's use. A clean close leaves what a next clean open needs: everything flushed,
 // trimmed indexes, a producer snapshot, all of it durable. After any other close the next open
 // recovers.

@@ -23,6 +23,14 @@ func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int
 		Emit(em, event.RuleNone)
 }
 
+// SetLag holds back everything that a node says by so much, as a slow disk does under a node that
+// says nothing before it has written.
+func (w *World) SetLag(id event.NodeID, lag time.Duration) {
+	if n := w.nodes[id]; n != nil {
+		n.lag = lag
+	}
+}
+
 // NodeEvents is an emitter that speaks for a node whether it runs or not, for facts about the
 // node that its surroundings state.
 func (w *World) NodeEvents(id event.NodeID) *event.Emitter {

@@ -112,7 +112,7 @@ func (c *Call) Reply(body any) {
 	}
 	c.answered = true
 	if c.responder != nil {
-		c.responder.Respond(c, body)
+		c.respond(body)
 		return
 	}
 	if c.conn == nil {
@@ -126,6 +126,24 @@ func (c *Call) Reply(body any) {
 	sent := event.MessageSent{To: c.From, API: c.API, Answers: c.request}
 	c.world.announce(server.env, c, body, &sent)
 	c.world.send(item{kind: itemResponse, call: c}, c.to, c.From)
+}
+
+// respond gives the answer to the outside, later if the node's disk is slow.
+func (c *Call) respond(body any) {
+	w := c.world
+	lag := w.lagOf(c.to)
+	if lag == 0 {
+		c.responder.Respond(c, body)
+		return
+	}
+	w.push(item{due: w.now + lag, kind: itemFunc, run: func() { c.responder.Respond(c, body) }})
+}
+
+func (w *World) lagOf(id event.NodeID) int64 {
+	if n := w.nodes[id]; n != nil {
+		return int64(n.lag)
+	}
+	return 0
 }
 
 func (w *World) link(from, to event.NodeID) *link {
@@ -145,7 +163,7 @@ func (w *World) send(it item, from, to event.NodeID) {
 		l.held = append(l.held, it)
 		return
 	}
-	it.due = max(w.now+int64(l.latency), l.lastDue)
+	it.due = max(w.now+int64(l.latency)+w.lagOf(from), l.lastDue)
 	l.lastDue = it.due
 	w.push(it)
 }

@@ -90,6 +90,7 @@ type node struct {
 	paused      bool
 	parked      []item
 	clock       clock
+	lag         time.Duration // what a slow disk adds to everything it says
 	outgoing    map[event.NodeID]*connection
 }
 
