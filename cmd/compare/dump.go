@@ -36,12 +36,17 @@ func dumpEverything(ctx context.Context, l *lab) error {
 	return errors.Join(problems...)
 }
 
-// partitionFolders are the folders with a segment below root.
+// deletedSuffix ends the folder of a deleted partition, whose files are about to go. It was not
+// closed as others are: its empty, preallocated index is one that Kafka's tool cannot read.
+const deletedSuffix = "-delete"
+
+// partitionFolders are the folders with a segment below root, those of deleted partitions aside.
 func partitionFolders(root string) ([]string, error) {
 	var list []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".log") && !entry.IsDir() {
-			if folder := filepath.Dir(path); !slices.Contains(list, folder) {
+			folder := filepath.Dir(path)
+			if !slices.Contains(list, folder) && !strings.HasSuffix(folder, deletedSuffix) {
 				list = append(list, folder)
 			}
 		}
