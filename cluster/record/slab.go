@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Slab size classes: powers of two from 16 KiB to 1 MiB are pooled; larger slabs are not.
+// Slab size classes: powers of two from 16 KiB to 4 MiB are pooled, since a batch
+// of the largest size and its frame take more than 1 MiB; larger slabs are not.
 const (
 	slabBytesMin = 16 << 10
-	slabBytesMax = 1 << 20
-	slabClasses  = 7
+	slabBytesMax = 4 << 20
+	slabClasses  = 9
 )
 
 // Slab is a counted piece of memory that record bytes lie in. Who made it holds the first

@@ -40,7 +40,7 @@ type Config struct {
 // stops reading from it.
 const requestsInFlightMax = 64
 
-const poolBytesMax = 64 << 20
+const poolBytesMax = 128 << 20
 
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
