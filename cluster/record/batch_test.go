@@ -148,7 +148,7 @@ func TestEmptyBatchOfACleanedLogHasNoRecords(t *testing.T) {
 func TestPoolKeepsNoMoreThanItsBound(t *testing.T) {
 	pool := NewPool(64 << 10)
 	var slabs []*Slab
-	for _, n := range []int{1, 16 << 10, 16<<10 + 1, 64 << 10, 1 << 20, 1<<20 + 1} {
+	for _, n := range []int{1, 16 << 10, 16<<10 + 1, 64 << 10, 1 << 20, 4<<20 + 1} {
 		s := pool.Get(n)
 		if len(s.Bytes()) < n {
 			t.Errorf("asked for %d bytes, got %d", n, len(s.Bytes()))
@@ -156,7 +156,7 @@ func TestPoolKeepsNoMoreThanItsBound(t *testing.T) {
 		slabs = append(slabs, s)
 	}
 	if inUse, kept := pool.Stats(); kept != 0 ||
-		inUse != 16<<10+16<<10+32<<10+64<<10+1<<20+1<<20+1 {
+		inUse != 16<<10+16<<10+32<<10+64<<10+1<<20+4<<20+1 {
 		t.Errorf("%d bytes in use, %d kept", inUse, kept)
 	}
 	for _, s := range slabs {
