@@ -114,3 +114,37 @@ func TestTopicsThatComeAndGoFailNoBroker(t *testing.T) {
 		}
 	}
 }
+
+// Found live: a leader that appended nothing leaves an epoch that no other log knows. Once it follows
+// again, the leader's answer asks for a cut at the very end of its log; a cut that does nothing
+// was asked for again at once, for ever, within one instant.
+func TestLeaderThatAppendedNothingFollowsAgain(t *testing.T) {
+	c, s := start(t, Config{Seed: 12, Latency: time.Millisecond})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "1", 1, 2, 3)
+	for _, key := range []string{"order-2", "order-3"} {
+		if p, err := d.send(1, "orders", -1, key, "{}"); err != nil || p.ErrorCode != 0 {
+			t.Fatalf("%s: %+v, %v", key, p, err)
+		}
+	}
+	c.World().RunFor(time.Second)
+	must(t, c.Kill(1))
+	leads := func(id event.NodeID) func() bool {
+		return func() bool { p := c.Broker(id).Partition("orders", 0); return p.Leads() }
+	}
+	d.until("broker 2 leads", 15*time.Second, leads(2))
+	must(t, c.Pause(2))
+	d.until("broker 3 leads", 15*time.Second, leads(3))
+	must(t, c.Resume(2))
+	before := len(s.lines)
+	d.until("broker 2 is in sync again", 5*time.Second, func() bool {
+		isr, _ := c.Isr("orders", 0)
+		return len(isr) == 2
+	})
+	if n := len(s.lines) - before; n > 5000 {
+		t.Errorf("%d events until broker 2 followed", n)
+	}
+	must(t, c.Restart(1))
+	d.settled("orders")
+}

@@ -9,10 +9,17 @@ import (
 
 // Truncate cuts the log so that it ends at the offset; a follower does so where the leader's log
 // took another way. If the offset lies inside a batch, the whole batch goes and the log ends where
-// the batch began, so that no offset is missing below the end.
+// the batch began, so that no offset is missing below the end. A cut at the very end takes no
+// batch, but the epochs that began there: a leader that appended nothing left such a one, which
+// no other log knows.
 func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
-	if l.failed != nil || to >= l.end {
+	switch {
+	case l.failed != nil || to > l.end:
 		return l.failed
+	case to == l.end && l.epochs.truncateEnd(l.end):
+		return l.writeEpochs()
+	case to == l.end:
+		return nil
 	}
 	if to < l.segments[0].base {
 		return l.truncateFully(to, rule)

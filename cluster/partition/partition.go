@@ -145,10 +145,7 @@ func (p *Partition) moveHighWatermark(to event.Offset, rule event.Rule) {
 }
 
 func (p *Partition) truncate(to event.Offset, rule event.Rule) error {
-	if to >= p.Log.LogEndOffset() {
-		return nil
-	}
-	if err := p.Log.Truncate(to, rule); err != nil {
+	if err := p.Log.Truncate(min(to, p.Log.LogEndOffset()), rule); err != nil {
 		return err
 	}
 	if p.highWatermark > to {
