@@ -49,16 +49,45 @@ func (w *World) instant(due int64) {
 	w.endTurn()
 }
 
+// instantMax is how much may happen at one virtual time. Two nodes that answer each other without
+// time passing would keep the loop there for ever, and its memory would grow until the end.
+const instantMax = 1 << 20
+
+// breakSpin takes down the node that the last of too many things at one instant happened to.
+func (w *World) breakSpin(it item) {
+	var env *Env
+	switch {
+	case it.timer != nil:
+		env = it.timer.env
+	case it.work != nil:
+		env = it.work.env
+	case it.call != nil && w.Alive(it.call.to):
+		env = w.nodes[it.call.to].env
+	case it.call != nil:
+		env = it.call.caller
+	}
+	reason := fmt.Sprintf("%d things happened at one instant, %d ns", instantMax, w.now)
+	if w.config.PanicThrough || env == nil || env.dead {
+		panic("world: " + reason)
+	}
+	env.Fail("invariant", reason)
+}
+
 // settle handles what is due now until nothing is, running the turn-end hooks in between: they
 // may make more fall due.
 func (w *World) settle() {
+	happened := 0
 	for {
 		for {
 			due, ok := w.queue.next()
 			if !ok || due > w.now {
 				break
 			}
-			w.dispatch(w.queue.pop())
+			it := w.queue.pop()
+			w.dispatch(it)
+			if happened++; happened%instantMax == 0 {
+				w.breakSpin(it)
+			}
 		}
 		if len(w.turnEnd) == 0 {
 			return

@@ -234,6 +234,22 @@ func TestPanicTakesDownOneNodeVisibly(t *testing.T) {
 	}
 }
 
+func TestNodesThatAnswerEachOtherForEverAreStopped(t *testing.T) {
+	w := New(Config{}) // without events: there will be a million
+	for _, id := range []event.NodeID{1, 2} {
+		w.Add(Spec{ID: id, Start: func(env *Env) (Node, error) { return &silent{env}, nil }})
+		must(t, w.StartNode(id))
+	}
+	env := w.Node(1).(*silent).env
+	var again func(any, error)
+	again = func(any, error) { env.Request(2, "Echo", nil, time.Second, again) }
+	again(nil, nil)
+	w.RunFor(time.Millisecond)
+	if w.Alive(1) && w.Alive(2) {
+		t.Error("both nodes live on, and the instant ended all the same")
+	}
+}
+
 func contains(text, part string) bool {
 	for i := range len(text) - len(part) + 1 {
 		if text[i:i+len(part)] == part {
