@@ -148,3 +148,20 @@ func TestLeaderThatAppendedNothingFollowsAgain(t *testing.T) {
 	must(t, c.Restart(1))
 	d.settled("orders")
 }
+
+// Found by fresh eyes: its folder is the brokers' own metadata log, and deleting it took that away.
+func TestMetadataTopicCannotBeCreated(t *testing.T) {
+	c, _ := start(t, Config{Seed: 13})
+	d := drive(t, c)
+	d.ready()
+	r := kmsg.NewPtrCreateTopicsRequest()
+	r.Version = 7
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "__cluster_metadata", 1, 1
+	r.Topics = append(r.Topics, topic)
+	active, _ := c.Controller()
+	answer, err := d.ask(active, "CreateTopics", r)
+	if err != nil || answer.(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode != 42 {
+		t.Errorf("%+v, %v; want INVALID_REQUEST", answer, err)
+	}
+}

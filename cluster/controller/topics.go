@@ -121,6 +121,10 @@ func checkNewName(image *metadata.Image, name string) *answerError {
 	if err := metadata.ValidateTopicName(name); err != nil {
 		return refuse(codeInvalidTopic, err.Error())
 	}
+	if name == metadataTopic {
+		// Its folder on every broker is the metadata log itself.
+		return refuse(codeInvalidRequest, "Creation of internal topic "+name+" is prohibited.")
+	}
 	for _, t := range image.Topics() {
 		if metadata.Collides(t.Name, name) {
 			return refuse(codeInvalidTopic,
