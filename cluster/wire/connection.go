@@ -52,6 +52,7 @@ type connection struct {
 
 	// The loop's.
 	dirty   bool   // in the edge's list for the end of this turn
+	met     int64  // requests up to here, not included, have been answered or passed by an answer
 	scratch []byte // encoded answers of this turn
 	parts   []part // of this turn, in order
 	longest int    // bytes of the longest answer of this turn

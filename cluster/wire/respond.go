@@ -33,9 +33,12 @@ func (c *connection) Respond(call *world.Call, body any) {
 		return
 	}
 	c.window[call.Token%requestsInFlightMax].answer = body
+	// What lies behind the newest request that the loop has met is the reader's, who may be
+	// writing there.
+	c.met = max(c.met, call.Token+1)
 	next := c.answered.Load()
 	first := next
-	for next-first < requestsInFlightMax {
+	for next < c.met {
 		s := &c.window[next%requestsInFlightMax]
 		if s.answer == nil {
 			break
