@@ -58,6 +58,7 @@ type Broker struct {
 	sessions    fetchSessions
 	producerIDs producerIDs
 	deletions   []*deleteWait // of records, which wait for followers
+	groups      groupCoordinators
 	describing  describeBudget
 	clients     map[event.NodeID]*clientConnection
 	creating    map[string]bool // topics that clients missed, asked of the controller
@@ -92,6 +93,7 @@ func New(env *world.Env, config Config) (*Broker, error) {
 	if err := b.openDirectory(); err != nil {
 		return nil, err
 	}
+	b.groups.init(b)
 	b.controller.init(b)
 	b.register()
 	b.followMetadata()

@@ -23,6 +23,7 @@ func (b *Broker) act(changes []metadata.Change) {
 		switch c.Kind {
 		case metadata.TopicDeleted:
 			b.topicDeleted(c.TopicBefore)
+			b.groups.topicDeleted(c.TopicBefore.Name)
 		case metadata.PartitionChanged:
 			if c.PartitionAfter != nil {
 				b.partitionChanged(c.TopicAfter, c.PartitionAfter)
@@ -49,6 +50,7 @@ func (b *Broker) topicDeleted(topic *metadata.Topic) {
 func (b *Broker) drop(h *held) {
 	b.unfollow(h.key)
 	h.Remove()
+	b.groups.roleChanged(h)
 	b.failFetches(h)
 	b.remove(h)
 	dir := h.Log.Dir()
@@ -91,6 +93,7 @@ func (b *Broker) partitionChanged(topic *metadata.Topic, p *metadata.Partition) 
 	epoch := h.LeaderEpoch()
 	led := h.Leads()
 	h.Apply(p)
+	b.groups.roleChanged(h)
 	if led && !h.Leads() {
 		b.failFetches(h)
 	}

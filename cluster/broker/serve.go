@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"net"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -12,6 +13,7 @@ import (
 // clientConnection is what a broker knows of an outside connection.
 type clientConnection struct {
 	clientID string
+	host     string // its address, without the port
 	software string
 	waits    []*fetchWait // the fetches that wait on it, oldest first
 }
@@ -33,6 +35,15 @@ var ranges = []Range{
 	{Key: 1, Min: 4, Max: 18, Advertised: 4},
 	{Key: 2, Min: 1, Max: 11, Advertised: 1},
 	{Key: 3, Min: 0, Max: 13},
+	{Key: 8, Min: 2, Max: 10, Advertised: 2},
+	{Key: 9, Min: 1, Max: 10, Advertised: 1},
+	{Key: 10, Min: 0, Max: 6},
+	{Key: 11, Min: 0, Max: 9},
+	{Key: 12, Min: 0, Max: 4},
+	{Key: 13, Min: 0, Max: 5},
+	{Key: 14, Min: 0, Max: 5},
+	{Key: 15, Min: 0, Max: 6},
+	{Key: 16, Min: 0, Max: 5},
 	{Key: 17, Min: 0, Max: 1},
 	{Key: 18, Min: 0, Max: 5},
 	{Key: 19, Min: 2, Max: 7, Advertised: 2},
@@ -44,8 +55,10 @@ var ranges = []Range{
 	{Key: 33, Min: 0, Max: 2},
 	{Key: 36, Min: 0, Max: 2},
 	{Key: 37, Min: 0, Max: 3},
+	{Key: 42, Min: 0, Max: 3},
 	{Key: 43, Min: 0, Max: 2},
 	{Key: 44, Min: 0, Max: 1},
+	{Key: 47, Min: 0, Max: 0},
 	{Key: 55, Min: 0, Max: 2},
 	{Key: 60, Min: 0, Max: 2},
 	{Key: 61, Min: 0, Max: 0},
@@ -108,6 +121,36 @@ func (b *Broker) handle(call *world.Call, r *Request) {
 		b.listConfigResources(call, r)
 	case 75:
 		b.describeTopicPartitions(call, r)
+	default:
+		b.handleGroups(call, r)
+	}
+}
+
+// handleGroups is handle for the requests of consumer groups.
+func (b *Broker) handleGroups(call *world.Call, r *Request) {
+	switch r.Key {
+	case 8:
+		b.offsetCommit(call, r)
+	case 9:
+		b.offsetFetch(call, r)
+	case 10:
+		b.findCoordinator(call, r)
+	case 11:
+		b.joinGroup(call, r)
+	case 12:
+		b.heartbeat(call, r)
+	case 13:
+		b.leaveGroup(call, r)
+	case 14:
+		b.syncGroup(call, r)
+	case 15:
+		b.describeGroups(call, r)
+	case 16:
+		b.listGroups(call, r)
+	case 42:
+		b.deleteGroups(call, r)
+	case 47:
+		b.offsetDelete(call, r)
 	}
 }
 
@@ -200,6 +243,15 @@ func (b *Broker) answer(call *world.Call, body any, a answered) {
 			Records: a.records, Bytes: a.bytes, Idle: a.idle}.Emit(b.env.Events, event.RuleNone)
 	}
 	call.Reply(body)
+}
+
+// Connected, of world.Greeter: from where a client speaks.
+func (b *Broker) Connected(connection event.NodeID, address string) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	b.client(connection).host = host
 }
 
 // Disconnected, of world.Node: whoever waited on the connection waits no more.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"highwater/cluster/group"
 )
 
 // Settings are the broker configurations that change what a broker does. The names in Kafka stand
@@ -24,7 +26,15 @@ type Settings struct {
 	DefaultReplication  int16         // default.replication.factor
 	FetchSessionSlots   int           // max.incremental.fetch.session.cache.slots
 	FetchBytesMax       int           // fetch.max.bytes
-	TruncateToHighWater bool          // highwater.truncate.to.high.watermark: the rule before 0.11
+	OffsetsPartitions   int32         // offsets.topic.num.partitions
+	OffsetsReplication  int16         // offsets.topic.replication.factor
+	OffsetsSegmentBytes int32         // offsets.topic.segment.bytes
+	// OffsetsRetentionCheck is offsets.retention.check.interval.ms, OffsetsCommitTimeout is
+	// offsets.commit.timeout.ms.
+	OffsetsRetentionCheck time.Duration
+	OffsetsCommitTimeout  time.Duration
+	Groups                group.Settings
+	TruncateToHighWater   bool // highwater.truncate.to.high.watermark: the rule before 0.11
 }
 
 // DefaultSettings are Kafka's defaults.
@@ -37,6 +47,9 @@ func DefaultSettings() Settings {
 		FileDeleteDelay: time.Minute, ProducerIDExpiry: 24 * time.Hour,
 		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 1,
 		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20,
+		OffsetsPartitions: 50, OffsetsReplication: 3, OffsetsSegmentBytes: 100 << 20,
+		OffsetsRetentionCheck: 10 * time.Minute, OffsetsCommitTimeout: 5 * time.Second,
+		Groups: group.DefaultSettings(),
 	}
 }
 
@@ -50,6 +63,9 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		}
 		*d = time.Duration(ms) * time.Millisecond
 		return true, nil
+	}
+	if known, err = s.applyGroups(name, value); known {
+		return known, err
 	}
 	switch name {
 	case "auto.create.topics.enable":
@@ -66,6 +82,36 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		s.DefaultReplication = int16(n)
 	default:
 		return false, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("broker: %s=%q: %w", name, value, err)
+	}
+	return true, nil
+}
+
+// applyGroups is Apply for what concerns consumer groups and is no duration in milliseconds.
+func (s *Settings) applyGroups(name, value string) (known bool, err error) {
+	bits := 32
+	if name == "offsets.topic.replication.factor" {
+		bits = 16
+	}
+	n, err := strconv.ParseInt(value, 10, bits)
+	switch name {
+	case "offsets.topic.num.partitions":
+		s.OffsetsPartitions = int32(n)
+	case "offsets.topic.replication.factor":
+		s.OffsetsReplication = int16(n)
+	case "offsets.topic.segment.bytes":
+		s.OffsetsSegmentBytes = int32(n)
+	case "offsets.retention.minutes":
+		s.Groups.OffsetsRetention = time.Duration(n) * time.Minute
+	case "group.max.size":
+		s.Groups.MembersMax = int(n)
+	default:
+		return false, nil
+	}
+	if err == nil && n < 1 {
+		err = strconv.ErrRange
 	}
 	if err != nil {
 		return true, fmt.Errorf("broker: %s=%q: %w", name, value, err)
@@ -93,6 +139,16 @@ func (s *Settings) duration(name string) *time.Duration {
 		return &s.RetentionCheck
 	case "log.segment.delete.delay.ms":
 		return &s.FileDeleteDelay
+	case "group.initial.rebalance.delay.ms":
+		return &s.Groups.InitialRebalanceDelay
+	case "group.min.session.timeout.ms":
+		return &s.Groups.SessionTimeoutMin
+	case "group.max.session.timeout.ms":
+		return &s.Groups.SessionTimeoutMax
+	case "offsets.retention.check.interval.ms":
+		return &s.OffsetsRetentionCheck
+	case "offsets.commit.timeout.ms":
+		return &s.OffsetsCommitTimeout
 	case "producer.id.expiration.ms":
 		return &s.ProducerIDExpiry
 	}

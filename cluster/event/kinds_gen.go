@@ -64,6 +64,12 @@ const (
 	KindConfigChanged              Kind = 58
 	KindProducerIDsAllocated       Kind = 59
 	KindRecordingTruncated         Kind = 60
+	KindGroupStateChanged          Kind = 61
+	KindGroupMemberJoined          Kind = 62
+	KindGroupMemberLeft            Kind = 63
+	KindRebalanceBegan             Kind = 64
+	KindRebalanceEnded             Kind = 65
+	KindOffsetCommitted            Kind = 66
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -1502,6 +1508,154 @@ func (c *Chunk) RecordingTruncated(r *Record) RecordingTruncated {
 	}
 }
 
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e GroupStateChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindGroupStateChanged, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Before)
+	r.Values[2] = em.text(e.After)
+	r.Values[3] = int64(e.Generation)
+	r.Values[4] = em.text(e.Reason)
+	return r.Seq
+}
+
+// GroupStateChanged reads the fact back from a record of its kind.
+func (c *Chunk) GroupStateChanged(r *Record) GroupStateChanged {
+	return GroupStateChanged{
+		Group:      c.Text(r.Values[0]),
+		Before:     c.Text(r.Values[1]),
+		After:      c.Text(r.Values[2]),
+		Generation: int32(r.Values[3]),
+		Reason:     c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e GroupMemberJoined) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindGroupMemberJoined, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Member)
+	r.Values[2] = em.text(e.ClientID)
+	r.Values[3] = em.text(e.Reason)
+	return r.Seq
+}
+
+// GroupMemberJoined reads the fact back from a record of its kind.
+func (c *Chunk) GroupMemberJoined(r *Record) GroupMemberJoined {
+	return GroupMemberJoined{
+		Group:    c.Text(r.Values[0]),
+		Member:   c.Text(r.Values[1]),
+		ClientID: c.Text(r.Values[2]),
+		Reason:   c.Text(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e GroupMemberLeft) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindGroupMemberLeft, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Member)
+	r.Values[2] = em.text(e.ClientID)
+	r.Values[3] = em.text(e.Reason)
+	return r.Seq
+}
+
+// GroupMemberLeft reads the fact back from a record of its kind.
+func (c *Chunk) GroupMemberLeft(r *Record) GroupMemberLeft {
+	return GroupMemberLeft{
+		Group:    c.Text(r.Values[0]),
+		Member:   c.Text(r.Values[1]),
+		ClientID: c.Text(r.Values[2]),
+		Reason:   c.Text(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e RebalanceBegan) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindRebalanceBegan, rule)
+	r.Values[0] = int64(e.Job)
+	r.Values[1] = em.text(e.Group)
+	r.Values[2] = int64(e.Generation)
+	r.Values[3] = int64(e.Members)
+	r.Values[4] = em.text(e.Reason)
+	return r.Seq
+}
+
+// RebalanceBegan reads the fact back from a record of its kind.
+func (c *Chunk) RebalanceBegan(r *Record) RebalanceBegan {
+	return RebalanceBegan{
+		Job:        int64(r.Values[0]),
+		Group:      c.Text(r.Values[1]),
+		Generation: int32(r.Values[2]),
+		Members:    int32(r.Values[3]),
+		Reason:     c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e RebalanceEnded) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindRebalanceEnded, rule)
+	r.Values[0] = int64(e.Job)
+	r.Values[1] = em.text(e.Group)
+	r.Values[2] = int64(e.Generation)
+	r.Values[3] = int64(e.Members)
+	r.Values[4] = em.text(e.Outcome)
+	return r.Seq
+}
+
+// RebalanceEnded reads the fact back from a record of its kind.
+func (c *Chunk) RebalanceEnded(r *Record) RebalanceEnded {
+	return RebalanceEnded{
+		Job:        int64(r.Values[0]),
+		Group:      c.Text(r.Values[1]),
+		Generation: int32(r.Values[2]),
+		Members:    int32(r.Values[3]),
+		Outcome:    c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e OffsetCommitted) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindOffsetCommitted, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Before)
+	r.Values[4] = int64(e.Offset)
+	r.Values[5] = em.text(e.Member)
+	return r.Seq
+}
+
+// OffsetCommitted reads the fact back from a record of its kind.
+func (c *Chunk) OffsetCommitted(r *Record) OffsetCommitted {
+	return OffsetCommitted{
+		Group:     c.Text(r.Values[0]),
+		Topic:     c.Text(r.Values[1]),
+		Partition: int32(r.Values[2]),
+		Before:    Offset(r.Values[3]),
+		Offset:    Offset(r.Values[4]),
+		Member:    c.Text(r.Values[5]),
+	}
+}
+
 var generatedRows = []Row{
 	{Kind: KindWorldStarted, Name: "WorldStarted", Area: "world", Emitted: "WorldStarted opens a trace: nothing was there before it.", Fields: []Field{
 		{"seed", Int64, "int64", ""},
@@ -1890,6 +2044,47 @@ var generatedRows = []Row{
 		{"events", Int64, "int64", ""},
 		{"from", Int64, "int64", ""},
 	}},
+	{Kind: KindGroupStateChanged, Name: "GroupStateChanged", Area: "group", Emitted: "GroupStateChanged says that a consumer group is in another state at its coordinator. Generation is the one that the group is in now.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"before", Text, "string", ""},
+		{"after", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindGroupMemberJoined, Name: "GroupMemberJoined", Area: "group", Emitted: "GroupMemberJoined says that the coordinator counts somebody as a member, before it has been told.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"member", Text, "string", ""},
+		{"clientId", Text, "string", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindGroupMemberLeft, Name: "GroupMemberLeft", Area: "group", Emitted: "GroupMemberLeft says that the coordinator no longer counts somebody as a member.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"member", Text, "string", ""},
+		{"clientId", Text, "string", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindRebalanceBegan, Name: "RebalanceBegan", Area: "group", Emitted: "RebalanceBegan says that the members of a group have to join anew; the same job ends it.", Fields: []Field{
+		{"job", Int64, "int64", ""},
+		{"group", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"members", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindRebalanceEnded, Name: "RebalanceEnded", Area: "group", Emitted: "RebalanceEnded says that the members have their assignments, or that nobody is left to have one.", Fields: []Field{
+		{"job", Int64, "int64", ""},
+		{"group", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"members", Int32, "int32", ""},
+		{"outcome", Text, "string", ""},
+	}},
+	{Kind: KindOffsetCommitted, Name: "OffsetCommitted", Area: "group", Emitted: "OffsetCommitted says that a group's new offset was replayed, after its record was committed and before anybody is told. Before is -1 when there was none.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"before", Int64, "Offset", ""},
+		{"offset", Int64, "Offset", ""},
+		{"member", Text, "string", ""},
+	}},
 }
 
 // Decode returns the struct that the record carries, nil for an unknown kind.
@@ -2015,6 +2210,18 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.ProducerIDsAllocated(r)
 	case KindRecordingTruncated:
 		return c.RecordingTruncated(r)
+	case KindGroupStateChanged:
+		return c.GroupStateChanged(r)
+	case KindGroupMemberJoined:
+		return c.GroupMemberJoined(r)
+	case KindGroupMemberLeft:
+		return c.GroupMemberLeft(r)
+	case KindRebalanceBegan:
+		return c.RebalanceBegan(r)
+	case KindRebalanceEnded:
+		return c.RebalanceEnded(r)
+	case KindOffsetCommitted:
+		return c.OffsetCommitted(r)
 	}
 	return nil
 }

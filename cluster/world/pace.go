@@ -142,6 +142,9 @@ func (w *World) enter(in *Inbound) {
 		w.withNode(in.node, func(env *Env) {
 			event.ClientConnected{Connection: in.connection, Address: in.text}.
 				Emit(env.Events, event.RuleNone)
+			if greeter, greets := env.state.(Greeter); greets {
+				w.guard(env, func() { greeter.Connected(in.connection, in.text) })
+			}
 		})
 	case inboundDisconnected:
 		w.withNode(in.node, func(env *Env) {

@@ -24,6 +24,12 @@ type Node interface {
 	Disconnected(connection event.NodeID)
 }
 
+// Greeter is a node that wants to know from where outside clients connect.
+type Greeter interface {
+	// Connected says that an outside connection to this node was opened.
+	Connected(connection event.NodeID, address string)
+}
+
 // Sink receives what a turn emitted. It owns the chunk and returns an empty one to go on in.
 type Sink interface {
 	Publish(full *event.Chunk) (empty *event.Chunk)

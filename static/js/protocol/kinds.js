@@ -64,6 +64,12 @@ export const kinds = {
 	ConfigChanged: fact("metadata", "{resource}: {name} is now {value}."),
 	ProducerIDsAllocated: fact("metadata", "{broker} gets producer ids {first} to {next}, the last not included."),
 	RecordingTruncated: fact("metadata", "The recorder is full: events before {from} are no longer kept."),
+	GroupStateChanged: fact("group", "Group {group} goes from {before} to {after} (generation {generation}): {reason}."),
+	GroupMemberJoined: fact("group", "{member} is now a member of group {group}: {reason}."),
+	GroupMemberLeft: fact("group", "{member} is no longer a member of group {group}: {reason}."),
+	RebalanceBegan: fact("group", "Group {group} rebalances: {reason}."),
+	RebalanceEnded: fact("group", "The rebalance of group {group} ends in generation {generation}: {outcome}."),
+	OffsetCommitted: detail("group", "Group {group} has committed {offset} for {topic}-{partition}."),
 };
 
 export const rules = {
@@ -107,4 +113,12 @@ export const rules = {
 	"disk.fail-closed": rule("After the first failed write or sync nothing more is written to that directory.", "LogDirFailureChannel"),
 	"fetch.long-poll": rule("A fetch with nothing to return waits for data or for its time to pass.", "DelayedFetch"),
 	"replica.pulls": rule("A follower's fetch offset says what it has; nobody pushes and nothing else tells.", "Partition.updateFollowerFetchState"),
+	"group.initial-delay": rule("A group that was empty waits group.initial.rebalance.delay.ms for more members.", "KIP-134"),
+	"group.all-joined": rule("The join phase ends once every known member has joined anew.", "ClassicGroup"),
+	"group.rebalance-timeout": rule("Who has not joined or synced within the longest rebalance timeout is out.", "KIP-62"),
+	"group.session-timeout": rule("A member that is not heard from for session.timeout.ms is out.", "ClassicGroup"),
+	"group.static-member": rule("A member with the instance id of another takes its place and its assignment.", "KIP-345"),
+	"group.assignment-stored": rule("Members get their assignments once these are committed to __consumer_offsets.", "GroupMetadataManager"),
+	"group.loaded": rule("A new coordinator knows its groups by replaying its partition of __consumer_offsets.", "CoordinatorRuntime"),
+	"group.offset-under-high-watermark": rule("An offset counts as committed once the high watermark has passed its record.", "CoordinatorRuntime"),
 };
