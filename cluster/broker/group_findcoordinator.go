@@ -20,6 +20,7 @@ import (
 const (
 	coordinatorTypeGroup       = 0
 	coordinatorTypeTransaction = 1
+	coordinatorTypeShare       = 2
 	// coordinatorKeysFrom is the version that asks for many at once.
 	coordinatorKeysFrom = 4
 )
@@ -45,7 +46,7 @@ func (b *Broker) findCoordinator(call *world.Call, r *Request) {
 		c := b.findOneCoordinator(key, body.CoordinatorType)
 		code = c.ErrorCode
 		message := ""
-		if code != 0 {
+		if code != 0 && body.CoordinatorType != coordinatorTypeShare {
 			message = kerr.ErrorForCode(code).Error()
 		}
 		c.ErrorMessage = &message

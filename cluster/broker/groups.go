@@ -134,10 +134,11 @@ func (p *groupPartition) load() {
 			"partition", p.h.key.Index, "offset", p.next, "error", err)
 		return
 	}
+	next := read.NextOffset // the work releases what was read
 	p.b.env.Work("load-groups", ticketCost, func() any {
 		defer read.Release()
 		return recordsOf(&read)
-	}, func(result any) { p.loadedChunk(result.(groupChunk), read.NextOffset) })
+	}, func(result any) { p.loadedChunk(result.(groupChunk), next) })
 }
 
 // Passed, of partition.Waiter: more of the log is committed.
