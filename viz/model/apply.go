@@ -36,6 +36,8 @@ func (s *State) Apply(c *event.Chunk, r *event.Record) {
 		s.applyLog(c, r)
 	case r.Kind <= event.KindFollowerDiverged:
 		s.applyReplica(c, r)
+	case r.Kind >= event.KindGroupStateChanged:
+		// Groups are counted, not kept: nothing draws them yet.
 	default:
 		s.applyMetadata(c, r)
 	}
