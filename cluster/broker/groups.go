@@ -167,8 +167,8 @@ func recordsOf(read *commitlog.Slices) (chunk groupChunk) {
 				return nil
 			}
 			return record.EachRecord(batch.Bytes, groupReadBytes*100, func(r record.Record) error {
-				chunk.records = append(chunk.records, group.Record{Key: copied(r.Key),
-					Value: copied(r.Value)})
+				chunk.records = append(chunk.records, group.Record{Key: keptBytes(r.Key),
+					Value: keptBytes(r.Value)})
 				return nil
 			})
 		})
@@ -179,8 +179,8 @@ func recordsOf(read *commitlog.Slices) (chunk groupChunk) {
 	return chunk
 }
 
-// copied keeps bytes beyond the buffer that they lie in; null stays null.
-func copied(b []byte) []byte {
+// keptBytes keeps bytes beyond the buffer that they lie in; null stays null.
+func keptBytes(b []byte) []byte {
 	if b == nil {
 		return nil
 	}

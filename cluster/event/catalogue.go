@@ -156,15 +156,15 @@ var narrations = map[Kind]told{
 	KindProducerIDsAllocated: {
 		narration: "{broker} gets producer ids {first} to {next}, the last not included."},
 	KindGroupStateChanged: {
-		narration: "Group {group} goes from {before} to {after} (generation {generation}): {reason}."},
-	KindGroupMemberJoined: {narration: "{member} is now a member of group {group}: {reason}."},
-	KindGroupMemberLeft:   {narration: "{member} is no longer a member of group {group}: {reason}."},
+		narration: "Group {group} is {after}, generation {generation}: {reason}."},
+	KindGroupMemberJoined: {narration: "{member} joins group {group}: {reason}."},
+	KindGroupMemberLeft:   {narration: "{member} leaves group {group}: {reason}."},
 	KindRebalanceBegan: {
 		narration: "Group {group} rebalances: {reason}.",
 		pair:      "RebalanceEnded",
 	},
 	KindRebalanceEnded: {
-		narration: "The rebalance of group {group} ends in generation {generation}: {outcome}."},
+		narration: "Group {group} has rebalanced, generation {generation}: {outcome}."},
 	KindOffsetCommitted: {class: Detail,
 		narration: "Group {group} has committed {offset} for {topic}-{partition}."},
 	KindRecordingTruncated: {

@@ -47,12 +47,9 @@ const (
 	RuleLongPoll
 	RuleReplicaPulls
 	RuleGroupInitialDelay
-	RuleGroupAllJoined
 	RuleGroupRebalanceTimeout
 	RuleGroupSessionTimeout
-	RuleGroupStaticMember
 	RuleGroupAssignmentStored
-	RuleGroupLoaded
 	RuleOffsetCommitted
 	ruleCount
 )
@@ -154,23 +151,15 @@ var ruleRows = [ruleCount]RuleRow{
 		"A follower's fetch offset says what it has; nobody pushes and nothing else tells.",
 		"Partition.updateFollowerFetchState"},
 	RuleGroupInitialDelay: {"group.initial-delay",
-		"A group that was empty waits group.initial.rebalance.delay.ms for more members.", "KIP-134"},
-	RuleGroupAllJoined: {"group.all-joined",
-		"The join phase ends once every known member has joined anew.", "ClassicGroup"},
+		"An empty group waits group.initial.rebalance.delay.ms for more members.", "KIP-134"},
 	RuleGroupRebalanceTimeout: {"group.rebalance-timeout",
-		"Who has not joined or synced within the longest rebalance timeout is out.", "KIP-62"},
+		"Who has not joined or synced within the rebalance timeout is out.", "KIP-62"},
 	RuleGroupSessionTimeout: {"group.session-timeout",
-		"A member that is not heard from for session.timeout.ms is out.", "ClassicGroup"},
-	RuleGroupStaticMember: {"group.static-member",
-		"A member with the instance id of another takes its place and its assignment.", "KIP-345"},
+		"Who is not heard from for session.timeout.ms is out.", "ClassicGroup"},
 	RuleGroupAssignmentStored: {"group.assignment-stored",
-		"Members get their assignments once these are committed to __consumer_offsets.",
-		"GroupMetadataManager"},
-	RuleGroupLoaded: {"group.loaded",
-		"A new coordinator knows its groups by replaying its partition of __consumer_offsets.",
-		"CoordinatorRuntime"},
+		"Members get their assignments once these are committed.", "GroupMetadataManager"},
 	RuleOffsetCommitted: {"group.offset-under-high-watermark",
-		"An offset counts as committed once the high watermark has passed its record.",
+		"An offset is committed once the high watermark has passed its record.",
 		"CoordinatorRuntime"},
 }
 

@@ -209,7 +209,7 @@ func (c *Coordinator) restore(g *group, value *kmsg.GroupMetadataValue) {
 		c.armSession(g, m, m.sessionTimeout)
 	}
 	if len(g.members) > 0 {
-		c.enter(g, Stable, "loaded from the log", event.RuleGroupLoaded)
+		c.enter(g, Stable, "loaded from the log", event.RuleNone)
 	}
 	if value.CurrentStateTimestamp >= 0 {
 		g.since = value.CurrentStateTimestamp

@@ -253,7 +253,8 @@ func TestCloseSendsEverybodyElsewhere(t *testing.T) {
 	after := false
 	for _, line := range b.events {
 		after = after || strings.Contains(line, closing)
-		if after && !strings.Contains(line, closing) && strings.Contains(line, "Group") && !strings.Contains(line, "Rebalance") {
+		if after && !strings.Contains(line, closing) &&
+			strings.Contains(line, "Group") && !strings.Contains(line, "Rebalance") {
 			t.Errorf("a closed coordinator goes on: %s", line)
 		}
 	}

@@ -238,7 +238,7 @@ func (j *joining) replaceStatic(m *member, id string) {
 		g.leader = id
 	}
 	event.GroupMemberJoined{Group: g.id, Member: id, ClientID: m.clientID,
-		Reason: "takes the place of " + old}.Emit(c.env.Events, event.RuleGroupStaticMember)
+		Reason: "takes the place of " + old}.Emit(c.env.Events, event.RuleNone)
 	c.armSession(g, m, m.sessionTimeout)
 	switch {
 	case g.state == Stable && (same || g.vote() == voted):

@@ -58,7 +58,7 @@ func (c *Coordinator) initialDelay(g *group, delay, left time.Duration) {
 
 func (c *Coordinator) completeJoinOrWait(g *group) {
 	if g.allJoined() {
-		c.completeJoin(g, event.RuleGroupAllJoined)
+		c.completeJoin(g, event.RuleNone)
 		return
 	}
 	g.joinTimer.Stop()
@@ -70,7 +70,7 @@ func (c *Coordinator) completeJoinOrWait(g *group) {
 // maybeCompleteJoin ends the join phase once everybody is there; the initial delay runs its course.
 func (c *Coordinator) maybeCompleteJoin(g *group) {
 	if g.state == PreparingRebalance && g.before != Empty && g.allJoined() {
-		c.completeJoin(g, event.RuleGroupAllJoined)
+		c.completeJoin(g, event.RuleNone)
 	}
 }
 

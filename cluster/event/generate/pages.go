@@ -108,25 +108,36 @@ func traceSchema() []byte {
 	return append(b, '\n')
 }
 
-// kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it.
+// kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it. A kind
+// takes its area from the list that it stands in, and a "~" before its narration marks a detail.
 func kindsModule() []byte {
 	var b bytes.Buffer
-	b.WriteString("// Generated from cluster/event: area, class and narration of each kind; the rules.\n" +
-		"const fact = (area, narration) => ({ area, class: \"fact\", narration });\n" +
-		"const detail = (area, narration) => ({ area, class: \"detail\", narration });\n" +
-		"const rule = (text, source) => ({ text, source });\n\n" +
+	b.WriteString("// Generated from cluster/event: the kinds and the rules.\n" +
+		"const each = (rows, make) => Object.fromEntries(\n" +
+		"\tObject.entries(rows).map(([name, row]) => [name, make(row)]));\n" +
+		"const area = (area, rows) => each(rows, (text) => text[0] === \"~\" ?\n" +
+		"\t{ area, class: \"detail\", narration: text.slice(1) } :\n" +
+		"\t{ area, class: \"fact\", narration: text });\n\n" +
 		"export const kinds = {\n")
+	last := ""
 	for _, row := range event.Rows() {
-		class := "fact"
-		if row.Class == event.Detail {
-			class = "detail"
+		if row.Area != last {
+			if last != "" {
+				b.WriteString("}),\n")
+			}
+			fmt.Fprintf(&b, "...area(%q, {\n", row.Area)
+			last = row.Area
 		}
-		fmt.Fprintf(&b, "\t%s: %s(%q, %q),\n", row.Name, class, row.Area, row.Narration)
+		mark := ""
+		if row.Class == event.Detail {
+			mark = "~"
+		}
+		fmt.Fprintf(&b, "%s: %q,\n", row.Name, mark+row.Narration)
 	}
-	b.WriteString("};\n\nexport const rules = {\n")
+	b.WriteString("}),\n};\n\nexport const rules = each({\n")
 	for _, r := range event.Rules() {
-		fmt.Fprintf(&b, "\t%q: rule(%q, %q),\n", r.Name, r.Text, r.Source)
+		fmt.Fprintf(&b, "%q: [%q, %q],\n", r.Name, r.Text, r.Source)
 	}
-	b.WriteString("};\n")
+	b.WriteString("}, ([text, source]) => ({ text, source }));\n")
 	return b.Bytes()
 }
