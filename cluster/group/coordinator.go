@@ -229,13 +229,13 @@ func (c *Coordinator) enter(g *group, to State, reason string, rule event.Rule) 
 		Generation: g.generation, Reason: reason}.Emit(c.env.Events, rule)
 }
 
-func (c *Coordinator) beginRebalance(g *group, reason string, rule event.Rule) {
+func (c *Coordinator) beginRebalance(g *group, reason string) {
 	if g.job != 0 {
 		return
 	}
 	g.job = c.env.NextID()
 	event.RebalanceBegan{Job: g.job, Group: g.id, Generation: g.generation,
-		Members: int32(len(g.members)), Reason: reason}.Emit(c.env.Events, rule)
+		Members: int32(len(g.members)), Reason: reason}.Emit(c.env.Events, event.RuleNone)
 }
 
 func (c *Coordinator) endRebalance(g *group, outcome string) {

@@ -32,7 +32,7 @@ func (c *Coordinator) prepareRebalance(g *group, reason string) {
 	}
 	g.syncTimer.Stop()
 	initial := g.state == Empty
-	c.beginRebalance(g, reason, event.RuleNone)
+	c.beginRebalance(g, reason)
 	c.enter(g, PreparingRebalance, reason, event.RuleNone)
 	if !initial {
 		c.completeJoinOrWait(g)

@@ -151,7 +151,7 @@ func (g *group) rebalanceTimeout() time.Duration {
 	return longest
 }
 
-// candidates are the protocols that every member supports.
+// supported says whether every member supports a protocol.
 func (g *group) supported(name string) bool {
 	return !slices.ContainsFunc(g.members, func(m *member) bool { return !m.supports(name) })
 }

@@ -109,10 +109,11 @@ func runProbe(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// servedAreas are the areas of the probe whose APIs Highwater serves; groups, transactions and
-// shares are not among them yet.
+// servedAreas are the areas of the probe whose APIs Highwater serves; KIP-848 groups,
+// transactions and shares are not among them yet.
 var servedAreas = []string{"^api-versions/", "^framing/", "^metadata/", "^topics/", "^configs/",
 	"^produce/", "^idempotence/", "^fetch/", "^list-offsets/", "^leader-epoch/",
+	"^groups/", "^group-offsets/",
 	"^admin/(topic-partitions|elect-leaders|describe-quorum)"}
 
 // soak runs every scenario of the library with many seeds; each run checks its own trace.
