@@ -46,8 +46,7 @@ type Broker struct {
 	session    session
 
 	partitions  map[replica.PartitionKey]*held
-	dropped     map[*commitlog.Log]bool // logs of deleted replicas, until their files are gone
-	ordered     []*held                 // by topic and index
+	ordered     []*held // by topic and index
 	checkpoints checkpoints
 	dirty       []*held // whose logs have something to flush
 	fetchers    map[event.NodeID]*replica.Fetcher
@@ -83,7 +82,6 @@ type held struct {
 func New(env *world.Env, config Config) (*Broker, error) {
 	b := &Broker{env: env, config: config, disk: config.Disk, log: config.Log,
 		partitions: map[replica.PartitionKey]*held{},
-		dropped:    map[*commitlog.Log]bool{},
 		fetchers:   map[event.NodeID]*replica.Fetcher{},
 		followers:  map[event.NodeID]*followerSession{},
 		clients:    map[event.NodeID]*clientConnection{}, creating: map[string]bool{}}
@@ -193,13 +191,12 @@ func (b *Broker) flush() {
 // ticketCost is what a sync, a roll or a delete takes in virtual time.
 const ticketCost = 2 * time.Millisecond
 
-// runTickets lets a log's rolls, syncs and deletions happen beside the loop. What fails because the
-// replica was deleted meanwhile, and its directory renamed, fails nobody.
+// runTickets lets a log's rolls, syncs and deletions happen beside the loop.
 func (b *Broker) runTickets(l *commitlog.Log) {
 	for _, ticket := range l.Deferred() {
 		b.env.Work(ticket.Name, ticketCost, func() any { return ticket.Run() }, func(result any) {
 			err, _ := result.(error)
-			if err := ticket.Done(err); err != nil && !b.dropped[l] {
+			if err := ticket.Done(err); err != nil {
 				b.failDisk(ticket.Name, err)
 			}
 		})

@@ -54,7 +54,6 @@ func (b *Broker) drop(h *held) {
 	b.failFetches(h)
 	b.remove(h)
 	dir := h.Log.Dir()
-	b.dropped[h.Log] = true
 	if err := h.Log.Close(false); err != nil {
 		b.failDisk("close", err)
 		return
@@ -65,10 +64,6 @@ func (b *Broker) drop(h *held) {
 		return
 	}
 	b.removeLater(gone)
-	log := h.Log
-	b.env.AfterQuiet("forget-deleted", b.config.Settings.FileDeleteDelay, func() {
-		delete(b.dropped, log)
-	})
 }
 
 func (b *Broker) partitionChanged(topic *metadata.Topic, p *metadata.Partition) {

@@ -162,15 +162,20 @@ type Ticket struct {
 	// UpTo is what a sync makes durable.
 	UpTo event.Offset
 	Run  func() error
+	log  *Log
 	done func(error) error
 }
 
-// Done tells the log how Run ended. It returns the error that failed the log, if any.
+// Done tells the log how Run ended. It returns the error that failed the log, if any. A log that
+// was closed meanwhile cannot fail any more: its directory may be renamed or gone.
 func (t Ticket) Done(err error) error {
-	if t.done == nil {
-		return err
+	if t.done != nil {
+		err = t.done(err)
 	}
-	return t.done(err)
+	if errors.Is(t.log.failed, ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // Deferred takes the work that piled up: closing and syncing rolled segments, unlinking deleted
@@ -217,7 +222,7 @@ func (l *Log) syncTicket(
 	files = slices.DeleteFunc(files, func(f disk.File) bool { return !f.Retain() })
 	names, cuts := l.namesDirty, l.cuts
 	syncNames := names != l.namesSynced
-	return Ticket{Name: name, UpTo: upTo,
+	return Ticket{Name: name, UpTo: upTo, log: l,
 		Run: func() error {
 			var err error
 			if before != nil {

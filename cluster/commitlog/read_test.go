@@ -241,3 +241,24 @@ func TestFirstWriteErrorClosesTheLogForWrites(t *testing.T) {
 		t.Errorf("end %d", r.log.LogEndOffset())
 	}
 }
+
+// A deleted replica's directory is renamed while its tickets are out.
+func TestWorkThatEndsAfterTheLogWasClosedFailsNobody(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		r := newRig(t, nil)
+		r.send(entry{testTime, "k", "v"})
+		r.flush()
+		ticket := r.log.PrepareSync()
+		if closed {
+			r.must(r.log.Close(false))
+		}
+		r.must(r.disk.Rename(rigDir, "orders-0.gone-delete"))
+		err := ticket.Run()
+		if err == nil {
+			t.Fatal("a sync of a directory that is gone succeeds")
+		}
+		if err := ticket.Done(err); (err == nil) != closed {
+			t.Errorf("closed %t: the log fails with %v", closed, err)
+		}
+	}
+}

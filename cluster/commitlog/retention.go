@@ -11,7 +11,7 @@ import (
 func (l *Log) deferDelete(s *segment, names []string) {
 	files := s.handles()
 	s.log, s.offsets.file, s.times.file, s.aborted.file = nil, nil, nil, nil
-	l.deferred = append(l.deferred, Ticket{Name: "delete", Run: func() error {
+	l.deferred = append(l.deferred, Ticket{Name: "delete", log: l, Run: func() error {
 		var err error
 		for _, f := range files {
 			err = errors.Join(err, f.Close())
