@@ -7,7 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"highwater/cluster/event"
 	"highwater/cluster/metadata"
 	"highwater/cluster/world"
 )
@@ -102,13 +101,8 @@ func (b *Broker) topicPartition(known *metadata.Partition) (
 	p.Partition, p.LeaderID, p.LeaderEpoch = known.Index, int32(known.Leader), int32(known.LeaderEpoch)
 	p.Replicas, p.ISR = ints(known.Replicas), ints(known.Isr)
 	p.EligibleLeaderReplicas, p.LastKnownELR = ints(known.Elr), ints(known.LastKnownElr)
-	p.OfflineReplicas = []int32{}
-	for _, id := range known.Replicas {
-		if !b.reachable(id) {
-			p.OfflineReplicas = append(p.OfflineReplicas, int32(id))
-		}
-	}
-	if known.Leader == event.NoNode || !b.reachable(known.Leader) {
+	p.OfflineReplicas = b.offline(known.Replicas)
+	if !b.reachable(known.Leader) {
 		p.ErrorCode = kerr.LeaderNotAvailable.Code
 		p.LeaderID = -1
 	}

@@ -131,10 +131,9 @@ func (b *Broker) failFetches(h *held) {
 			f.try(false)
 		}
 	}
-	for id, s := range b.followers {
+	for _, s := range b.followers {
 		if pos := s.positions[h.key]; pos != nil && pos.h == h && !h.Leads() {
 			s.tell(pos)
-			_ = id
 		}
 	}
 }

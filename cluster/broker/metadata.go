@@ -156,13 +156,8 @@ func (b *Broker) describeTopic(topic *metadata.Topic) kmsg.MetadataResponseTopic
 		p := kmsg.NewMetadataResponseTopicPartition()
 		p.Partition, p.Leader, p.LeaderEpoch = known.Index, int32(known.Leader), int32(known.LeaderEpoch)
 		p.Replicas, p.ISR = ints(known.Replicas), ints(known.Isr)
-		p.OfflineReplicas = []int32{}
-		for _, id := range known.Replicas {
-			if !b.reachable(id) {
-				p.OfflineReplicas = append(p.OfflineReplicas, int32(id))
-			}
-		}
-		if known.Leader == event.NoNode || !b.reachable(known.Leader) {
+		p.OfflineReplicas = b.offline(known.Replicas)
+		if !b.reachable(known.Leader) {
 			p.ErrorCode = kerr.LeaderNotAvailable.Code
 			p.Leader = -1
 		}
@@ -175,6 +170,17 @@ func (b *Broker) describeTopic(topic *metadata.Topic) kmsg.MetadataResponseTopic
 func (b *Broker) reachable(id event.NodeID) bool {
 	known := b.metadata.image.Broker(id)
 	return known != nil && !known.Fenced
+}
+
+// offline are those of a partition's replicas that clients are not told of.
+func (b *Broker) offline(replicas []event.NodeID) []int32 {
+	ids := []int32{}
+	for _, id := range replicas {
+		if !b.reachable(id) {
+			ids = append(ids, int32(id))
+		}
+	}
+	return ids
 }
 
 func ints(ids []event.NodeID) []int32 {

@@ -129,8 +129,8 @@ func (b *Broker) Stop(stopped func()) {
 
 // CloseCleanly closes every log and leaves what the next start needs to skip recovery.
 func (b *Broker) CloseCleanly() error {
-	for _, f := range b.fetchers {
-		f.Stop()
+	for _, id := range b.fetcherIDs() {
+		b.fetchers[id].Stop()
 	}
 	highWatermarks := b.offsets(func(h *held) event.Offset { return h.HighWatermark() })
 	starts := b.offsets(func(h *held) event.Offset { return h.Log.LogStartOffset() })
