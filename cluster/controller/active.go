@@ -124,9 +124,13 @@ func (a *active) commit(ch *changes, call *world.Call, answer func() any) {
 	a.propose(p)
 }
 
-// reply answers with what rests on the latest image, and so waits until that is committed.
-func (a *active) reply(call *world.Call, body any) {
-	a.commit(a.decide(), call, func() any { return body })
+// conclude commits what a request asked for and answers it. One that only validates commits
+// nothing, but its answer rests on the latest image, and so waits until that is committed.
+func (a *active) conclude(ch *changes, call *world.Call, body any, validateOnly bool) {
+	if validateOnly {
+		ch = a.decide()
+	}
+	a.commit(ch, call, func() any { return body })
 }
 
 // propose takes a decision into the latest image and sends it to Raft at the end of the turn,

@@ -3,6 +3,7 @@ package controller
 import (
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -16,7 +17,7 @@ func (a *active) register(call *world.Call, req *kmsg.BrokerRegistrationRequest)
 	resp := req.ResponseKind().(*kmsg.BrokerRegistrationResponse)
 	resp.BrokerEpoch = -1
 	if req.ClusterID != a.c.cfg.ClusterID {
-		resp.ErrorCode = codeInconsistentClusterID
+		resp.ErrorCode = kerr.InconsistentClusterID.Code
 		call.Reply(resp)
 		return
 	}
@@ -74,11 +75,11 @@ func (a *active) registered(id int32, epoch int64) (*metadata.Broker, int16) {
 	b := a.latest.Broker(event.NodeID(id))
 	switch {
 	case b == nil:
-		return nil, codeBrokerIDNotRegistered
+		return nil, kerr.BrokerIDNotRegistered.Code
 	case b.Epoch != epoch:
-		return nil, codeStaleBrokerEpoch
+		return nil, kerr.StaleBrokerEpoch.Code
 	}
-	return b, codeNone
+	return b, 0
 }
 
 // heartbeat renews a broker's session and moves it between fenced, unfenced and controlled
@@ -86,7 +87,7 @@ func (a *active) registered(id int32, epoch int64) (*metadata.Broker, int16) {
 func (a *active) heartbeat(call *world.Call, req *kmsg.BrokerHeartbeatRequest) {
 	resp := req.ResponseKind().(*kmsg.BrokerHeartbeatResponse)
 	b, code := a.registered(req.BrokerID, req.BrokerEpoch)
-	if code != codeNone {
+	if code != 0 {
 		resp.ErrorCode = code
 		call.Reply(resp)
 		return
@@ -161,7 +162,7 @@ func (a *active) leadsAny(id event.NodeID) bool {
 func (a *active) allocateProducerIDs(call *world.Call, req *kmsg.AllocateProducerIDsRequest) {
 	resp := req.ResponseKind().(*kmsg.AllocateProducerIDsResponse)
 	b, code := a.registered(req.BrokerID, req.BrokerEpoch)
-	if code != codeNone {
+	if code != 0 {
 		resp.ErrorCode = code
 		call.Reply(resp)
 		return

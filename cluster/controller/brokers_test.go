@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -181,7 +182,7 @@ func TestProducerIDBlocksNeverOverlap(t *testing.T) {
 	}
 	req := kmsg.NewPtrAllocateProducerIDsRequest()
 	req.BrokerID, req.BrokerEpoch = 1, 1
-	if r := c.ask(req).(*kmsg.AllocateProducerIDsResponse); r.ErrorCode != codeStaleBrokerEpoch {
+	if r := c.ask(req).(*kmsg.AllocateProducerIDsResponse); r.ErrorCode != kerr.StaleBrokerEpoch.Code {
 		t.Errorf("a stale epoch got %+v", r)
 	}
 }
@@ -191,7 +192,7 @@ func TestForeignClusterIsRefused(t *testing.T) {
 	req := kmsg.NewPtrBrokerRegistrationRequest()
 	req.BrokerID, req.ClusterID = 9, "another"
 	r := c.ask(req).(*kmsg.BrokerRegistrationResponse)
-	if r.ErrorCode != codeInconsistentClusterID {
+	if r.ErrorCode != kerr.InconsistentClusterID.Code {
 		t.Errorf("got %+v", r)
 	}
 }

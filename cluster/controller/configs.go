@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -46,11 +47,7 @@ func (a *active) incrementalAlterConfigs(call *world.Call,
 		}
 		resp.Resources = append(resp.Resources, answer)
 	}
-	if req.ValidateOnly {
-		a.reply(call, resp)
-		return
-	}
-	a.commit(ch, call, func() any { return resp })
+	a.conclude(ch, call, resp, req.ValidateOnly)
 }
 
 // alterConfigs replaces all values of a resource: what is not named goes back to its default.
@@ -74,11 +71,7 @@ func (a *active) alterConfigs(call *world.Call, req *kmsg.AlterConfigsRequest) {
 		}
 		resp.Resources = append(resp.Resources, answer)
 	}
-	if req.ValidateOnly {
-		a.reply(call, resp)
-		return
-	}
-	a.commit(ch, call, func() any { return resp })
+	a.conclude(ch, call, resp, req.ValidateOnly)
 }
 
 // alterResource decides all changes of one resource, or none of them.
@@ -90,7 +83,7 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 	var records []*metadata.ConfigRecord
 	for i, op := range ops {
 		if slices.ContainsFunc(ops[:i], func(o configOp) bool { return o.name == op.name }) {
-			return refuse(codeInvalidRequest, "Error due to duplicate config keys")
+			return refuse(kerr.InvalidRequest.Code, "Error due to duplicate config keys")
 		}
 		value, e := newValue(ch.image, kind, name, op)
 		if e != nil {
@@ -104,7 +97,7 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 		entries = withEntry(entries, op.name, value)
 	}
 	if err := validateEntries(kind, entries); err != nil {
-		return refuse(codeInvalidConfig, err.Error())
+		return refuse(kerr.InvalidConfig.Code, err.Error())
 	}
 	for _, r := range records {
 		ch.add(r, event.RuleNone)
@@ -118,23 +111,23 @@ func checkResource(image *metadata.Image, kind int8, name string) *answerError {
 	switch kind {
 	case metadata.ResourceTopic:
 		if err := metadata.ValidateTopicName(name); err != nil {
-			return refuse(codeInvalidTopic, err.Error())
+			return refuse(kerr.InvalidTopicException.Code, err.Error())
 		}
 		if image.TopicByName(name) == nil {
-			return refuse(codeUnknownTopicOrPartition,
+			return refuse(kerr.UnknownTopicOrPartition.Code,
 				fmt.Sprintf("The topic '%s' does not exist.", name))
 		}
 	case metadata.ResourceBroker:
 		if id, err := strconv.ParseInt(name, 10, 32); name != "" && (err != nil || id < 0) {
-			return refuse(codeInvalidRequest,
+			return refuse(kerr.InvalidRequest.Code,
 				fmt.Sprintf("Unable to parse broker name as a base 10 number: %s", name))
 		}
 	case metadata.ResourceGroup, metadata.ResourceClientMetrics:
 		if name == "" {
-			return refuse(codeInvalidRequest, "Default group resources are not allowed.")
+			return refuse(kerr.InvalidRequest.Code, "Default group resources are not allowed.")
 		}
 	default:
-		return refuse(codeInvalidRequest, fmt.Sprintf("Unknown resource type %d.", kind))
+		return refuse(kerr.InvalidRequest.Code, fmt.Sprintf("Unknown resource type %d.", kind))
 	}
 	return nil
 }
@@ -146,19 +139,19 @@ func newValue(image *metadata.Image, kind int8, name string, op configOp) (*stri
 		return nil, nil
 	case kmsg.IncrementalAlterConfigOpSet:
 		if op.value == nil {
-			return nil, refuse(codeInvalidConfig, "Null value not supported for : "+op.name)
+			return nil, refuse(kerr.InvalidConfig.Code, "Null value not supported for : "+op.name)
 		}
 		return op.value, nil
 	case kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract:
 	default:
-		return nil, refuse(codeInvalidRequest, fmt.Sprintf("Unknown operation type %d", op.op))
+		return nil, refuse(kerr.InvalidRequest.Code, fmt.Sprintf("Unknown operation type %d", op.op))
 	}
 	if !isList(kind, op.name) {
-		return nil, refuse(codeInvalidConfig, fmt.Sprintf("Can't %s to key %s because its type is "+
+		return nil, refuse(kerr.InvalidConfig.Code, fmt.Sprintf("Can't %s to key %s because its type is "+
 			"not LIST.", opName(op.op), op.name))
 	}
 	if op.value == nil {
-		return nil, refuse(codeInvalidConfig, "Null value not supported for : "+op.name)
+		return nil, refuse(kerr.InvalidConfig.Code, "Null value not supported for : "+op.name)
 	}
 	text, set := image.ConfigValue(kind, name, op.name)
 	if !set && kind == metadata.ResourceTopic {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -20,7 +21,7 @@ func (a *active) describeQuorum(call *world.Call, req *kmsg.DescribeQuorumReques
 			partition := kmsg.NewDescribeQuorumResponseTopicPartition()
 			partition.Partition = p.Partition
 			if t.Topic != metadataTopic || p.Partition != metadataLogIndex {
-				partition.ErrorCode = codeUnknownTopicOrPartition
+				partition.ErrorCode = kerr.UnknownTopicOrPartition.Code
 			} else {
 				a.describePartition(&partition)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -15,8 +16,8 @@ import (
 func (a *active) alterPartition(call *world.Call, req *kmsg.AlterPartitionRequest) {
 	resp := req.ResponseKind().(*kmsg.AlterPartitionResponse)
 	b, code := a.registered(req.BrokerID, req.BrokerEpoch)
-	if code != codeNone {
-		resp.ErrorCode = codeStaleBrokerEpoch
+	if code != 0 {
+		resp.ErrorCode = kerr.StaleBrokerEpoch.Code
 		call.Reply(resp)
 		return
 	}
@@ -39,16 +40,16 @@ func (a *active) alterOne(ch *changes, b *metadata.Broker, version int16, id eve
 	answer.Partition = req.Partition
 	t := ch.image.TopicByID(id)
 	if t == nil {
-		answer.ErrorCode = codeUnknownTopicID
+		answer.ErrorCode = kerr.UnknownTopicID.Code
 		return answer
 	}
 	p := t.Partition(req.Partition)
 	if p == nil {
-		answer.ErrorCode = codeUnknownTopicOrPartition
+		answer.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		return answer
 	}
 	members := proposedMembers(req)
-	if answer.ErrorCode = checkAlter(ch.image, b, p, req, members); answer.ErrorCode != codeNone {
+	if answer.ErrorCode = checkAlter(ch.image, b, p, req, members); answer.ErrorCode != 0 {
 		return answer
 	}
 	in := a.changeInput(ch.image, t, p, event.NoNode)
@@ -63,9 +64,9 @@ func (a *active) alterOne(ch *changes, b *metadata.Broker, version int16, id eve
 	now := ch.image.TopicByID(id).Partition(req.Partition)
 	if now.Leader != p.Leader {
 		// A reassignment ended and took the leader out: it must not go on as one.
-		answer.ErrorCode = codeNewLeaderElected
+		answer.ErrorCode = kerr.NewLeaderElected.Code
 		if version < 2 {
-			answer.ErrorCode = codeFencedLeaderEpoch
+			answer.ErrorCode = kerr.FencedLeaderEpoch.Code
 		}
 		return answer
 	}
@@ -102,35 +103,35 @@ func checkAlter(image *metadata.Image, b *metadata.Broker, p *metadata.Partition
 	epoch := event.Epoch(req.LeaderEpoch)
 	switch {
 	case epoch > p.LeaderEpoch || req.PartitionEpoch > p.PartitionEpoch:
-		return codeNotController // the leader knows more than we do
+		return kerr.NotController.Code // the leader knows more than we do
 	case epoch < p.LeaderEpoch:
-		return codeFencedLeaderEpoch
+		return kerr.FencedLeaderEpoch.Code
 	case b.ID != p.Leader:
-		return codeInvalidRequest
+		return kerr.InvalidRequest.Code
 	case req.PartitionEpoch < p.PartitionEpoch:
-		return codeInvalidUpdateVersion
+		return kerr.InvalidUpdateVersion.Code
 	}
 	hasLeader := false
 	for i, m := range members {
 		hasLeader = hasLeader || m.id == p.Leader
 		twice := slices.ContainsFunc(members[:i], func(o isrMember) bool { return o.id == m.id })
 		if twice || !slices.Contains(p.Replicas, m.id) {
-			return codeInvalidRequest
+			return kerr.InvalidRequest.Code
 		}
 	}
 	recovering := req.LeaderRecoveryState == metadata.Recovering
 	switch {
 	case !hasLeader, recovering && len(members) > 1,
 		recovering && p.LeaderRecoveryState == metadata.Recovered:
-		return codeInvalidRequest
+		return kerr.InvalidRequest.Code
 	}
 	for _, m := range members {
 		member := image.Broker(m.id)
 		if member == nil || !member.Active() || m.epoch != -1 && m.epoch != member.Epoch {
-			return codeIneligibleReplica
+			return kerr.IneligibleReplica.Code
 		}
 	}
-	return codeNone
+	return 0
 }
 
 // The types of ElectLeaders.
@@ -154,7 +155,7 @@ func (a *active) electLeaders(call *world.Call, req *kmsg.ElectLeadersRequest) {
 		topic.Topic = rt.Topic
 		for _, index := range rt.Partitions {
 			e := a.electOne(ch, rt.Topic, index, req.ElectionType)
-			if everywhere && e != nil && e.code == codeElectionNotNeeded {
+			if everywhere && e != nil && e.code == kerr.ElectionNotNeeded.Code {
 				continue
 			}
 			partition := kmsg.NewElectLeadersResponseTopicPartition()
@@ -169,7 +170,7 @@ func (a *active) electLeaders(call *world.Call, req *kmsg.ElectLeadersRequest) {
 		}
 	}
 	if req.ElectionType != electPreferred && req.ElectionType != electUnclean {
-		resp.ErrorCode = codeInvalidRequest
+		resp.ErrorCode = kerr.InvalidRequest.Code
 	}
 	a.commit(ch, call, func() any { return resp })
 }
@@ -193,27 +194,27 @@ func everyPartition(image *metadata.Image) []kmsg.ElectLeadersRequestTopic {
 func (a *active) electOne(ch *changes, topic string, index int32, kind int8) *answerError {
 	t := ch.image.TopicByName(topic)
 	if t == nil {
-		return refuse(codeUnknownTopicOrPartition, "No such topic as "+topic)
+		return refuse(kerr.UnknownTopicOrPartition.Code, "No such topic as "+topic)
 	}
 	p := t.Partition(index)
 	if p == nil {
-		return refuse(codeUnknownTopicOrPartition,
+		return refuse(kerr.UnknownTopicOrPartition.Code,
 			fmt.Sprintf("No such partition as %s-%d", topic, index))
 	}
 	in := a.changeInput(ch.image, t, p, event.NoNode)
 	switch kind {
 	case electPreferred:
 		if p.Leader == p.Replicas[0] {
-			return refuse(codeElectionNotNeeded, messageElectionNotNeeded)
+			return refuse(kerr.ElectionNotNeeded.Code, messageElectionNotNeeded)
 		}
 		in.Elect, in.Unclean = metadata.ElectPreferred, false
 	case electUnclean:
 		if p.Leader != event.NoNode {
-			return refuse(codeElectionNotNeeded, messageElectionNotNeeded)
+			return refuse(kerr.ElectionNotNeeded.Code, messageElectionNotNeeded)
 		}
 		in.Elect = metadata.ElectUnclean
 	default:
-		return refuse(codeInvalidRequest, fmt.Sprintf("Unknown election type %d", kind))
+		return refuse(kerr.InvalidRequest.Code, fmt.Sprintf("Unknown election type %d", kind))
 	}
 	change, ok, elected := metadata.BuildPartitionChange(p, in)
 	wanted := kind == electUnclean && elected != metadata.ElectedNobody &&
@@ -221,9 +222,9 @@ func (a *active) electOne(ch *changes, topic string, index int32, kind int8) *an
 		kind == electPreferred && change.Leader == p.Replicas[0]
 	if !ok || !wanted {
 		if kind == electPreferred {
-			return refuse(codePreferredLeaderUnavailable, "")
+			return refuse(kerr.PreferredLeaderNotAvailable.Code, "")
 		}
-		return refuse(codeEligibleLeadersUnavailable, "")
+		return refuse(kerr.EligibleLeadersNotAvailable.Code, "")
 	}
 	ch.add(change, ruleOf(elected, event.RuleNone))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -95,7 +96,7 @@ func TestDeletedTopicIsGoneByNameAndID(t *testing.T) {
 	for _, topic := range r.Topics {
 		codes = append(codes, topic.ErrorCode)
 	}
-	if !slices.Equal(codes, []int16{0, 0, codeUnknownTopicOrPartition, codeUnknownTopicID}) {
+	if !slices.Equal(codes, []int16{0, 0, kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicID.Code}) {
 		t.Errorf("codes %v", codes)
 	}
 	if n := c.leader().active.committed.TopicCount(); n != 0 {
@@ -111,7 +112,7 @@ func TestTopicsNamedTwiceAreRefusedAndAnsweredOnce(t *testing.T) {
 	remove.Version = 6
 	remove.Topics = []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {TopicID: id}}
 	removed := c.ask(remove).(*kmsg.DeleteTopicsResponse).Topics
-	if len(removed) != 1 || removed[0].ErrorCode != codeInvalidRequest ||
+	if len(removed) != 1 || removed[0].ErrorCode != kerr.InvalidRequest.Code ||
 		*removed[0].Topic != name || !event.UUID(removed[0].TopicID).IsZero() {
 		t.Errorf("delete: %+v", removed)
 	}
@@ -121,7 +122,7 @@ func TestTopicsNamedTwiceAreRefusedAndAnsweredOnce(t *testing.T) {
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "twice", 1, 1
 	create.Topics = []kmsg.CreateTopicsRequestTopic{topic, topic}
 	created := c.ask(create).(*kmsg.CreateTopicsResponse).Topics
-	if len(created) != 1 || created[0].ErrorCode != codeInvalidRequest || created[0].Configs == nil {
+	if len(created) != 1 || created[0].ErrorCode != kerr.InvalidRequest.Code || created[0].Configs == nil {
 		t.Errorf("create: %+v", created)
 	}
 	if c.leader().active.committed.TopicByName("twice") != nil ||
@@ -193,20 +194,20 @@ func TestAlterPartitionTakesOnlyWhatFits(t *testing.T) {
 		change func(*kmsg.AlterPartitionRequest)
 		isr    []event.NodeID
 	}{
-		{"stale broker epoch", codeStaleBrokerEpoch,
+		{"stale broker epoch", kerr.StaleBrokerEpoch.Code,
 			func(r *kmsg.AlterPartitionRequest) { r.BrokerEpoch-- }, p.Replicas},
-		{"leader epoch ahead", codeNotController,
+		{"leader epoch ahead", kerr.NotController.Code,
 			func(r *kmsg.AlterPartitionRequest) { first(r).LeaderEpoch++ }, p.Replicas},
-		{"leader epoch behind", codeFencedLeaderEpoch,
+		{"leader epoch behind", kerr.FencedLeaderEpoch.Code,
 			func(r *kmsg.AlterPartitionRequest) { first(r).LeaderEpoch-- }, p.Replicas},
-		{"partition epoch behind", codeInvalidUpdateVersion,
+		{"partition epoch behind", kerr.InvalidUpdateVersion.Code,
 			func(r *kmsg.AlterPartitionRequest) { first(r).PartitionEpoch-- }, p.Replicas},
-		{"without the leader", codeInvalidRequest, nil, []event.NodeID{other}},
-		{"member of an older incarnation", codeIneligibleReplica,
+		{"without the leader", kerr.InvalidRequest.Code, nil, []event.NodeID{other}},
+		{"member of an older incarnation", kerr.IneligibleReplica.Code,
 			func(r *kmsg.AlterPartitionRequest) { first(r).NewEpochISR[1].BrokerEpoch-- }, p.Replicas},
-		{"unknown topic", codeUnknownTopicID,
+		{"unknown topic", kerr.UnknownTopicID.Code,
 			func(r *kmsg.AlterPartitionRequest) { r.Topics[0].TopicID = event.UUID{9: 9} }, p.Replicas},
-		{"unknown partition", codeUnknownTopicOrPartition,
+		{"unknown partition", kerr.UnknownTopicOrPartition.Code,
 			func(r *kmsg.AlterPartitionRequest) { first(r).Partition = 7 }, p.Replicas},
 	} {
 		if r := c.alter(p, tt.change, tt.isr...); r.ErrorCode != tt.code {
@@ -270,12 +271,12 @@ func TestConfigChangesAreChecked(t *testing.T) {
 		name, key, value string
 		code             int16
 	}{
-		{topic, "orders", "retention.ms", "abc", codeInvalidConfig},
-		{topic, "orders", "no.such", "1", codeInvalidConfig},
-		{topic, "nosuch", "retention.ms", "1", codeUnknownTopicOrPartition},
-		{topic, "orders", "retention.ms", "1000", codeNone},
-		{broker, "", "log.retention.ms", "1000", codeNone},
-		{broker, "x", "log.retention.ms", "1000", codeInvalidRequest},
+		{topic, "orders", "retention.ms", "abc", kerr.InvalidConfig.Code},
+		{topic, "orders", "no.such", "1", kerr.InvalidConfig.Code},
+		{topic, "nosuch", "retention.ms", "1", kerr.UnknownTopicOrPartition.Code},
+		{topic, "orders", "retention.ms", "1000", 0},
+		{broker, "", "log.retention.ms", "1000", 0},
+		{broker, "x", "log.retention.ms", "1000", kerr.InvalidRequest.Code},
 	} {
 		if code := c.setConfig(tt.kind, tt.name, tt.key, tt.value); code != tt.code {
 			t.Errorf("%s %s=%s: %d, not %d", tt.name, tt.key, tt.value, code, tt.code)
@@ -296,25 +297,25 @@ func TestPreferredElectionReturnsTheLeadership(t *testing.T) {
 		req.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: topic, Partitions: []int32{0}}}
 		return c.ask(req).(*kmsg.ElectLeadersResponse).Topics[0].Partitions[0].ErrorCode
 	}
-	if code := elect(electPreferred, "orders"); code != codeElectionNotNeeded {
+	if code := elect(electPreferred, "orders"); code != kerr.ElectionNotNeeded.Code {
 		t.Errorf("a preferred leader: code %d", code)
 	}
-	if code := elect(electPreferred, "nosuch"); code != codeUnknownTopicOrPartition {
+	if code := elect(electPreferred, "nosuch"); code != kerr.UnknownTopicOrPartition.Code {
 		t.Errorf("an unknown topic: code %d", code)
 	}
-	if code := elect(electUnclean, "orders"); code != codeElectionNotNeeded {
+	if code := elect(electUnclean, "orders"); code != kerr.ElectionNotNeeded.Code {
 		t.Errorf("an unclean election with a leader: code %d", code)
 	}
 	preferred := p.Leader
 	c.cleanStop(preferred)
-	if code := elect(electPreferred, "orders"); code != codePreferredLeaderUnavailable {
+	if code := elect(electPreferred, "orders"); code != kerr.PreferredLeaderNotAvailable.Code {
 		t.Errorf("the preferred leader is away: code %d", code)
 	}
 	c.start(preferred)
 	c.untilReady()
 	now := c.partition("orders", 0)
 	c.alter(now, nil, p.Replicas...)
-	if code := elect(electPreferred, "orders"); code != codeNone {
+	if code := elect(electPreferred, "orders"); code != 0 {
 		t.Errorf("code %d", code)
 	}
 	if now := c.partition("orders", 0); now.Leader != preferred {
@@ -382,7 +383,7 @@ func TestListValuesAreAppendedAndSubtracted(t *testing.T) {
 		}
 	}
 	if code := change(kmsg.IncrementalAlterConfigOpAppend, "retention.ms", "1"); code !=
-		codeInvalidConfig {
+		kerr.InvalidConfig.Code {
 		t.Errorf("append to a number: code %d", code)
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -78,19 +79,19 @@ func findTopic(image *metadata.Image, w kmsg.DeleteTopicsRequestTopic) (
 	id := event.UUID(w.TopicID)
 	switch {
 	case w.Topic != nil && !id.IsZero():
-		return nil, refuse(codeInvalidRequest, "You may not specify both topic name and topic id.")
+		return nil, refuse(kerr.InvalidRequest.Code, "You may not specify both topic name and topic id.")
 	case w.Topic != nil:
 		if t := image.TopicByName(*w.Topic); t != nil {
 			return t, nil
 		}
-		return nil, refuse(codeUnknownTopicOrPartition, messageUnknownTopic)
+		return nil, refuse(kerr.UnknownTopicOrPartition.Code, messageUnknownTopic)
 	case id.IsZero():
-		return nil, refuse(codeInvalidRequest, "Neither topic name nor id were specified.")
+		return nil, refuse(kerr.InvalidRequest.Code, "Neither topic name nor id were specified.")
 	}
 	if t := image.TopicByID(id); t != nil {
 		return t, nil
 	}
-	return nil, refuse(codeUnknownTopicID, "This server does not host this topic ID.")
+	return nil, refuse(kerr.UnknownTopicID.Code, "This server does not host this topic ID.")
 }
 
 // createPartitions adds partitions to topics.
@@ -117,28 +118,24 @@ func (a *active) createPartitions(call *world.Call, req *kmsg.CreatePartitionsRe
 		}
 		resp.Topics = append(resp.Topics, answer)
 	}
-	if req.ValidateOnly {
-		a.reply(call, resp)
-		return
-	}
-	a.commit(ch, call, func() any { return resp })
+	a.conclude(ch, call, resp, req.ValidateOnly)
 }
 
 func (a *active) addPartitions(ch *changes, req *kmsg.CreatePartitionsRequestTopic) *answerError {
 	t := ch.image.TopicByName(req.Topic)
 	if t == nil {
-		return refuse(codeUnknownTopicOrPartition, "")
+		return refuse(kerr.UnknownTopicOrPartition.Code, "")
 	}
 	present, wanted := len(t.Partitions), int(req.Count)
 	switch {
 	case wanted == present:
-		return refuse(codeInvalidPartitions,
+		return refuse(kerr.InvalidPartitions.Code,
 			fmt.Sprintf("Topic already has %d partition(s).", present))
 	case wanted < present:
-		return refuse(codeInvalidPartitions, fmt.Sprintf("The topic %s currently has %d "+
+		return refuse(kerr.InvalidPartitions.Code, fmt.Sprintf("The topic %s currently has %d "+
 			"partition(s); %d would not be an increase.", req.Topic, present, wanted))
 	case wanted-present > partitionsOfRequestMax:
-		return refuse(codeInvalidPartitions, fmt.Sprintf(
+		return refuse(kerr.InvalidPartitions.Code, fmt.Sprintf(
 			"Number of partitions is larger than the maximum of %d.", partitionsOfRequestMax))
 	}
 	factor := len(t.Partitions[0].Replicas)
@@ -166,7 +163,7 @@ func (a *active) furtherAssignments(image *metadata.Image, req *kmsg.CreateParti
 		return a.place(image, more, factor)
 	}
 	if len(req.Assignment) != more {
-		return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf("Attempted to add %d "+
+		return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf("Attempted to add %d "+
 			"additional partition(s), but only %d assignment(s) were specified.",
 			more, len(req.Assignment)))
 	}

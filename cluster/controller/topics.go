@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
@@ -45,11 +46,7 @@ func (a *active) createTopics(call *world.Call, req *kmsg.CreateTopicsRequest) {
 		}
 		resp.Topics = append(resp.Topics, answer)
 	}
-	if req.ValidateOnly {
-		a.reply(call, resp)
-		return
-	}
-	a.commit(ch, call, func() any { return resp })
+	a.conclude(ch, call, resp, req.ValidateOnly)
 }
 
 // answeredTwice marks a name that a request has more than once and that is answered already.
@@ -62,7 +59,7 @@ func refuseTwice(names map[string]int, name string) *answerError {
 		return nil
 	}
 	names[name] = answeredTwice
-	return refuse(codeInvalidRequest, "Duplicate topic name.")
+	return refuse(kerr.InvalidRequest.Code, "Duplicate topic name.")
 }
 
 // createTopic decides one topic. Nothing is added to ch unless all of it is right.
@@ -116,18 +113,18 @@ func (a *active) freshTopicID(image *metadata.Image) event.UUID {
 
 func checkNewName(image *metadata.Image, name string) *answerError {
 	if image.TopicByName(name) != nil {
-		return refuse(codeTopicAlreadyExists, fmt.Sprintf("Topic '%s' already exists.", name))
+		return refuse(kerr.TopicAlreadyExists.Code, fmt.Sprintf("Topic '%s' already exists.", name))
 	}
 	if err := metadata.ValidateTopicName(name); err != nil {
-		return refuse(codeInvalidTopic, err.Error())
+		return refuse(kerr.InvalidTopicException.Code, err.Error())
 	}
 	if name == metadataTopic {
 		// Its folder on every broker is the metadata log itself.
-		return refuse(codeInvalidRequest, "Creation of internal topic "+name+" is prohibited.")
+		return refuse(kerr.InvalidRequest.Code, "Creation of internal topic "+name+" is prohibited.")
 	}
 	for _, t := range image.Topics() {
 		if metadata.Collides(t.Name, name) {
-			return refuse(codeInvalidTopic,
+			return refuse(kerr.InvalidTopicException.Code,
 				fmt.Sprintf("Topic '%s' collides with existing topic: %s", name, t.Name))
 		}
 	}
@@ -147,7 +144,7 @@ func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 	var entries []metadata.ConfigEntry
 	for _, c := range configs {
 		if c.Value == nil {
-			return nil, refuse(codeInvalidConfig,
+			return nil, refuse(kerr.InvalidConfig.Code,
 				"Null value not supported for topic configs: "+c.Name)
 		}
 		entries = append(entries, metadata.ConfigEntry{Name: c.Name, Value: *c.Value})
@@ -156,11 +153,11 @@ func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 		return strings.Compare(x.Name, y.Name)
 	})
 	if err := metadata.ValidateTopicConfigs(entries); err != nil {
-		return nil, refuse(codeInvalidConfig, err.Error())
+		return nil, refuse(kerr.InvalidConfig.Code, err.Error())
 	}
 	for _, e := range entries {
 		if e.Name == configRemoteStorage && strings.EqualFold(strings.TrimSpace(e.Value), "true") {
-			return nil, refuse(codeInvalidConfig, messageNoRemoteStorage)
+			return nil, refuse(kerr.InvalidConfig.Code, messageNoRemoteStorage)
 		}
 	}
 	return entries, nil
@@ -174,7 +171,7 @@ func newPartition(image *metadata.Image, topic event.UUID, index int32, replicas
 		return !mayLead(image, event.NoNode)(id)
 	})
 	if len(isr) == 0 {
-		return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf(
+		return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf(
 			"All brokers specified in the manual partition assignment for partition %d are fenced "+
 				"or in controlled shutdown.", index))
 	}
@@ -203,13 +200,13 @@ func (a *active) assignmentsOf(image *metadata.Image, req *kmsg.CreateTopicsRequ
 	}
 	switch {
 	case factor <= 0:
-		return nil, refuse(codeInvalidReplicationFactor,
+		return nil, refuse(kerr.InvalidReplicationFactor.Code,
 			"Replication factor must be larger than 0, or -1 to use the default value.")
 	case partitions <= 0:
-		return nil, refuse(codeInvalidPartitions,
+		return nil, refuse(kerr.InvalidPartitions.Code,
 			"Number of partitions was set to an invalid non-positive value.")
 	case partitions > partitionsOfRequestMax:
-		return nil, refuse(codeInvalidPartitions, fmt.Sprintf(
+		return nil, refuse(kerr.InvalidPartitions.Code, fmt.Sprintf(
 			"Number of partitions is larger than the maximum of %d.", partitionsOfRequestMax))
 	}
 	return a.place(image, partitions, factor)
@@ -231,10 +228,10 @@ func (a *active) place(image *metadata.Image, partitions, factor int) (
 	}
 	switch {
 	case len(unfenced) == 0:
-		return nil, refuse(codeInvalidReplicationFactor, cannot+
+		return nil, refuse(kerr.InvalidReplicationFactor.Code, cannot+
 			"All brokers are currently fenced or have all their log directories cordoned.")
 	case factor > len(unfenced)+len(fenced):
-		return nil, refuse(codeInvalidReplicationFactor, cannot+fmt.Sprintf("The target "+
+		return nil, refuse(kerr.InvalidReplicationFactor.Code, cannot+fmt.Sprintf("The target "+
 			"replication factor of %d cannot be reached because only %d broker(s) are registered "+
 			"or some brokers have all their log directories cordoned.",
 			factor, len(unfenced)+len(fenced)))
@@ -256,23 +253,23 @@ func manualAssignment(image *metadata.Image, req *kmsg.CreateTopicsRequestTopic)
 ) {
 	switch {
 	case req.ReplicationFactor != -1:
-		return nil, refuse(codeInvalidRequest, "A manual partition assignment was specified, "+
+		return nil, refuse(kerr.InvalidRequest.Code, "A manual partition assignment was specified, "+
 			"but replication factor was not set to -1.")
 	case req.NumPartitions != -1:
-		return nil, refuse(codeInvalidRequest, "A manual partition assignment was specified, "+
+		return nil, refuse(kerr.InvalidRequest.Code, "A manual partition assignment was specified, "+
 			"but numPartitions was not set to -1.")
 	case len(req.ReplicaAssignment) > partitionsOfRequestMax:
-		return nil, refuse(codeInvalidPartitions, fmt.Sprintf(
+		return nil, refuse(kerr.InvalidPartitions.Code, fmt.Sprintf(
 			"Number of partitions is larger than the maximum of %d.", partitionsOfRequestMax))
 	}
 	assignments := make([][]event.NodeID, len(req.ReplicaAssignment))
 	for _, given := range req.ReplicaAssignment {
 		if int(given.Partition) >= len(assignments) || given.Partition < 0 {
-			return nil, refuse(codeInvalidReplicaAssignment,
+			return nil, refuse(kerr.InvalidReplicaAssignment.Code,
 				"partitions should be a consecutive 0-based integer sequence")
 		}
 		if assignments[given.Partition] != nil {
-			return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf(
+			return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf(
 				"Found multiple manual partition assignments for partition %d", given.Partition))
 		}
 		replicas, e := checkReplicas(image, given.Replicas, len(req.ReplicaAssignment[0].Replicas))
@@ -288,24 +285,24 @@ func checkReplicas(image *metadata.Image, given []int32, factor int) (
 	[]event.NodeID, *answerError,
 ) {
 	if len(given) == 0 {
-		return nil, refuse(codeInvalidReplicaAssignment,
+		return nil, refuse(kerr.InvalidReplicaAssignment.Code,
 			"The manual partition assignment includes an empty replica list.")
 	}
 	var replicas []event.NodeID
 	for _, n := range given {
 		id := event.NodeID(n)
 		if image.Broker(id) == nil {
-			return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf("The manual partition "+
+			return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf("The manual partition "+
 				"assignment includes broker %d, but no such broker is registered.", id))
 		}
 		if slices.Contains(replicas, id) {
-			return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf("The manual partition "+
+			return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf("The manual partition "+
 				"assignment includes the broker %d more than once.", id))
 		}
 		replicas = append(replicas, id)
 	}
 	if len(replicas) != factor {
-		return nil, refuse(codeInvalidReplicaAssignment, fmt.Sprintf("The manual partition "+
+		return nil, refuse(kerr.InvalidReplicaAssignment.Code, fmt.Sprintf("The manual partition "+
 			"assignment includes a partition with %d replica(s), but this is not consistent with "+
 			"previous partitions, which have %d replica(s).", len(replicas), factor))
 	}
