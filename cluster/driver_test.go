@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/broker"
-	"highwater/cluster/controller"
 	"highwater/cluster/event"
 	"highwater/cluster/record"
 	"highwater/cluster/world"
@@ -126,5 +125,3 @@ func (d *driver) send(to event.NodeID, topic string, acks int16, key, value stri
 	}
 	return response.Topics[0].Partitions[0], nil
 }
-
-var _ = controller.NotController{}

@@ -36,7 +36,8 @@ func (c *Cluster) up(id event.NodeID) error {
 
 // end takes an incarnation away: its Raft first, which panics when its store goes before it.
 func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
-	c.finishWork(id)
+	// What it has under way ends first, so that its files do not depend on chance.
+	c.world.AwaitWork(id)
 	err := c.quorum.NodeDown(id)
 	c.world.StopNode(id, s)
 	if c.edge != nil {
@@ -49,15 +50,6 @@ func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
 	return nil
 }
 
-// finishWork lets a node's work beside the loop end before the node does, so that its files do not
-// depend on chance. A hung disk lets go only of the dead, so it dies first.
-func (c *Cluster) finishWork(id event.NodeID) {
-	if c.disks[id].Fault().Kind == disk.Hung {
-		c.disks[id].Kill()
-	}
-	c.world.AwaitWork(id)
-}
-
 // killDisk makes a disk forget its dead node. The directory stays this process's: the node may be
 // started again, and until then no other process may have it.
 func (c *Cluster) killDisk(id event.NodeID) {
@@ -67,9 +59,6 @@ func (c *Cluster) killDisk(id event.NodeID) {
 
 func (c *Cluster) relock(id event.NodeID) {
 	c.unlocked[id] = true
-	if c.disks[id].Fault().Kind == disk.Hung {
-		return // it would not answer; Restart asks again
-	}
 	if err := c.lock(id); err != nil {
 		c.config.Log.Error("the directory of a dead node is not locked", "node", id, "error", err)
 	}
@@ -116,7 +105,7 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 	if err := c.up(id); err != nil {
 		return err
 	}
-	c.finishWork(id)
+	c.world.AwaitWork(id)
 	dirty := c.disks[id].Dirty()
 	if err := c.quorum.NodeDown(id); err != nil {
 		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)

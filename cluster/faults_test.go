@@ -156,8 +156,7 @@ func TestNothingAcknowledgedIsLostWhenTheLeaderDiesInsideItsSession(t *testing.T
 }
 
 func leaderDies(t *testing.T, seed uint64) {
-	c, s := start(t, Config{Seed: seed, Latency: time.Millisecond})
-	defer func() { dump(t, s, os.Getenv("DUMP")) }()
+	c, _ := start(t, Config{Seed: seed, Latency: time.Millisecond})
 	d := drive(t, c)
 	d.ready()
 	d.topic("orders", "2", 1, 2, 3)
@@ -301,8 +300,7 @@ func TestPausedBrokerIsFencedAndReturnsWithoutHarm(t *testing.T) {
 func TestCutLinksAndHealLoseNothing(t *testing.T) {
 	for seed := range seeds(t, 5, 20) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
-			c, s := start(t, Config{Seed: seed, Latency: time.Millisecond})
-			defer func() { dump(t, s, os.Getenv("DUMP")) }()
+			c, _ := start(t, Config{Seed: seed, Latency: time.Millisecond})
 			d := drive(t, c)
 			d.ready()
 			d.topic("orders", "2", 1, 2, 3)

@@ -3,8 +3,6 @@ package partition
 import (
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"highwater/cluster/event"
 )
 
@@ -100,14 +98,4 @@ func (p *Partition) isrCommitted(before []event.NodeID) {
 			p.maybeExpandIsr(f)
 		}
 	}
-}
-
-// RetriableProposal says whether a refused or lost proposal may be sent again as it is.
-func RetriableProposal(code int16) bool {
-	switch code {
-	case kerr.NotController.Code, kerr.RequestTimedOut.Code, kerr.UnknownServerError.Code,
-		kerr.StaleBrokerEpoch.Code:
-		return true
-	}
-	return false
 }

@@ -102,27 +102,24 @@ type Voter struct {
 
 // LeaderChangeMessage encodes, in version 1, who leads the quorum and who voted for it.
 func LeaderChangeMessage(leader int32, voters, granting []Voter) []byte {
-	b := binary.BigEndian.AppendUint16(nil, 1)
-	b = binary.BigEndian.AppendUint32(b, uint32(leader))
-	for _, list := range [][]Voter{voters, granting} {
-		b = binary.AppendUvarint(b, uint64(len(list))+1)
-		for _, v := range list {
-			b = binary.BigEndian.AppendUint32(b, uint32(v.ID))
-			b = append(b, v.Directory[:]...)
-			b = append(b, 0)
-		}
-	}
-	return append(b, 0)
+	return leaderChange(1, leader, voters, granting)
 }
 
 // LeaderChangeMessageV0 is the form without directory ids, as static quorums write it.
 func LeaderChangeMessageV0(leader int32, voters, granting []Voter) []byte {
-	b := binary.BigEndian.AppendUint16(nil, 0)
+	return leaderChange(0, leader, voters, granting)
+}
+
+func leaderChange(version uint16, leader int32, voters, granting []Voter) []byte {
+	b := binary.BigEndian.AppendUint16(nil, version)
 	b = binary.BigEndian.AppendUint32(b, uint32(leader))
 	for _, list := range [][]Voter{voters, granting} {
 		b = binary.AppendUvarint(b, uint64(len(list))+1)
 		for _, v := range list {
 			b = binary.BigEndian.AppendUint32(b, uint32(v.ID))
+			if version > 0 {
+				b = append(b, v.Directory[:]...)
+			}
 			b = append(b, 0)
 		}
 	}
