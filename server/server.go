@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
-	"io/fs"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,6 +48,11 @@ type Batches interface {
 	Batch(node int32, topic string, partition int32, offset int64) ([]byte, error)
 }
 
+// Files gives files by their path.
+type Files interface {
+	ReadFile(name string) ([]byte, error)
+}
+
 // Config is what a server serves.
 type Config struct {
 	Hub      *hub.Hub
@@ -60,8 +67,9 @@ type Config struct {
 	// AskToken makes the page itself need the token, as for any address that is not loopback.
 	AskToken bool
 	// Hosts are further names, beside the loopback ones, under which the server may be reached.
-	Hosts  []string
-	Static fs.FS
+	Hosts []string
+	// Static are the files below /static/.
+	Static Files
 	Log    *slog.Logger
 }
 
@@ -125,10 +133,17 @@ func (s *Server) routes() http.Handler {
 	return r
 }
 
+// static serves a file with a tag of its content, so that a page that is loaded again fetches only
+// what has changed.
 func (s *Server) static() http.Handler {
-	files := http.FileServerFS(s.config.Static)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := s.config.Static.ReadFile(r.URL.Path)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
 		w.Header().Set("Cache-Control", "no-cache")
-		files.ServeHTTP(w, r)
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(text)))
+		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(text))
 	})
 }

@@ -126,7 +126,9 @@ func startMain(flags *serveFlags, stderr io.Writer) (*mainWorld, error) {
 	if err := m.startCluster(); err != nil {
 		return nil, errors.Join(err, m.listener.Close())
 	}
-	m.startServer()
+	if err := m.startServer(); err != nil {
+		return nil, errors.Join(err, m.cluster.Close(), m.closeHub(), m.listener.Close())
+	}
 	return m, nil
 }
 
@@ -198,7 +200,11 @@ func (m *mainWorld) paceChanged(pace world.Pace) {
 		Now: int64(m.cluster.World().Now())})
 }
 
-func (m *mainWorld) startServer() {
+func (m *mainWorld) startServer() error {
+	files, err := static.Serve()
+	if err != nil {
+		return err
+	}
 	host, _, _ := net.SplitHostPort(m.flags.http)
 	hosts := m.flags.hosts()
 	if host != "" && !isLoopback(host) {
@@ -206,12 +212,13 @@ func (m *mainWorld) startServer() {
 	}
 	m.server = server.New(server.Config{Hub: m.hub, Commands: newCommander(m), Batches: m,
 		Page: m.page, Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,
-		Static: static.Files, Log: m.log})
+		Static: files, Log: m.log})
 	go func() {
 		if err := m.server.Serve(m.listener); err != nil {
 			m.log.Error("the page is gone", "error", err)
 		}
 	}()
+	return nil
 }
 
 func (m *mainWorld) page() web.Page {
