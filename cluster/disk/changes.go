@@ -20,15 +20,20 @@ const never = math.MaxInt64
 // changes says how a file's content differs from what is durable.
 //
 // Invariant: a durable byte is in the file itself, unless its page has a pre-image; then it is
-// there. Pages of durable bytes that were overwritten or cut off always have one.
+// there, or unless its page begins at or after zeros; then it is zero. Other pages of durable bytes
+// that were overwritten or cut off always have a pre-image.
 type changes struct {
 	durable int64            // length at the last sync, bytes
+	zeros   int64            // from here on the durable bytes are zeros that nobody had written
 	lowest  int64            // smallest length since then, bytes; never if not cut below durable
 	dirty   pageSet          // pages written since then
 	before  map[int64][]byte // pre-images: a page's durable bytes, at most pageBytes
 }
 
-func noChanges(size int64) changes { return changes{durable: size, lowest: never} }
+// noChanges is the state of a file that is durable as it is; what was written ends at written.
+func noChanges(size, written int64) changes {
+	return changes{durable: size, zeros: written, lowest: never}
+}
 
 // any says whether a power cut could change a file of the given length.
 func (c *changes) any(size int64) bool {
@@ -44,6 +49,9 @@ func (c *changes) safe(size int64) int64 {
 	for page := range c.before { // a minimum: the order does not matter
 		safe = min(safe, page*pageBytes)
 	}
+	if page, written := c.dirty.first(pagesUp(c.zeros)); written {
+		safe = min(safe, page*pageBytes)
+	}
 	return safe
 }
 
@@ -54,7 +62,8 @@ func (c *changes) keep(from node, off, n int64) error {
 		return nil
 	}
 	pages := pagesOf(off, end-off)
-	for page := pages.from; page < pages.to; page++ {
+	// An index is preallocated long before it is filled: its zeros are not worth reading.
+	for page := pages.from; page < min(pages.to, pagesUp(c.zeros)); page++ {
 		if _, kept := c.before[page]; kept {
 			continue
 		}
@@ -72,14 +81,15 @@ func (c *changes) keep(from node, off, n int64) error {
 	return nil
 }
 
-// wrote notes that off … off+n−1 were written and the file is size bytes long now.
+// wrote notes that off … off+n−1 were written and the file is size bytes long now. What it no
+// longer keeps in detail counts as durable, zeros or not.
 func (c *changes) wrote(off, n, size, writebackPages int64) {
 	if n <= 0 {
 		return
 	}
 	c.dirty.add(pagesOf(off, n))
 	if len(c.before) > preImagesMax || len(c.dirty) > runsMax {
-		*c = noChanges(size)
+		*c = noChanges(size, size)
 		return
 	}
 	// The sum over the runs costs nothing: an appended file has one.
@@ -113,6 +123,7 @@ func (c *changes) settleBefore(page, size int64) {
 	c.lowest = never
 	maps.DeleteFunc(c.before, func(at int64, _ []byte) bool { return at < page })
 	c.dirty.dropBefore(page)
+	c.zeros = max(c.zeros, page*pageBytes)
 	c.durable = max(c.durable, min(page*pageBytes, size))
 }
 
@@ -129,7 +140,7 @@ func (c *changes) cut(from node, length int64) error {
 func (c *changes) cutDone(length int64) {
 	switch lost := c.intact() - length; {
 	case lost > preImagesMax*pageBytes || len(c.before) > 2*preImagesMax:
-		*c = noChanges(length)
+		*c = noChanges(length, length)
 	default:
 		if lost > 0 {
 			c.lowest = length
@@ -141,7 +152,8 @@ func (c *changes) cutDone(length int64) {
 // merge puts back what a sync that failed had taken: what was unsynced then still is.
 func merge(older, newer changes) changes {
 	merged := changes{
-		durable: older.durable, lowest: older.lowest, before: maps.Clone(older.before),
+		durable: older.durable, zeros: older.zeros, lowest: older.lowest,
+		before: maps.Clone(older.before),
 	}
 	if newer.lowest < merged.intact() {
 		merged.lowest = newer.lowest
@@ -152,7 +164,7 @@ func merge(older, newer changes) changes {
 	}
 	for page, image := range newer.before { // each page by itself: the order does not matter
 		length := min(int64(len(image)), older.intact()-page*pageBytes)
-		if _, kept := merged.before[page]; kept || length <= 0 {
+		if _, kept := merged.before[page]; kept || length <= 0 || page >= pagesUp(older.zeros) {
 			continue
 		}
 		if merged.before == nil {

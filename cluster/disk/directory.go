@@ -98,7 +98,7 @@ func (d *Disk) openLocked(name string, create bool) (*handle, []node, error) {
 	known := d.files[name]
 	if known == nil || known.handles == 0 && known.size.Load() != size {
 		// Unknown, or changed by somebody else while nobody here had it open.
-		known = &inode{usage: d.countersLocked(name), changes: noChanges(size)}
+		known = &inode{usage: d.countersLocked(name), changes: noChanges(size, size), written: size}
 		known.name.Store(&name)
 		known.size.Store(size)
 		d.files[name] = known

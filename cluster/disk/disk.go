@@ -53,6 +53,7 @@ type inode struct {
 
 	mu      sync.Mutex // one change of a file at a time
 	changes changes    // since the last sync began
+	written int64      // bytes from here to the end are zeros that nobody wrote
 	// pending is what the sync under way will make durable, and still lost if power is cut or
 	// the sync fails; nil when none is under way.
 	pending *changes

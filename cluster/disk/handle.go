@@ -180,6 +180,7 @@ func (h *handle) wrote(off, n int64) {
 		size = off + n
 		known.size.Store(size)
 	}
+	known.written = max(known.written, off+n)
 	known.changes.wrote(off, n, size, h.disk.writebackPages)
 	known.usage.writes.Add(1)
 	known.usage.writtenBytes.Add(n)
@@ -227,6 +228,7 @@ func (h *handle) resizeLocked(size int64) error {
 		return err
 	}
 	known.size.Store(size)
+	known.written = min(known.written, size)
 	if size < was {
 		known.changes.cutDone(size)
 	}
@@ -247,7 +249,7 @@ func (h *handle) Sync() error {
 	known.mu.Lock()
 	pending := known.changes
 	known.pending = &pending
-	known.changes = noChanges(known.size.Load())
+	known.changes = noChanges(known.size.Load(), known.written)
 	known.mu.Unlock()
 
 	err := h.node.sync()

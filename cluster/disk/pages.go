@@ -75,6 +75,15 @@ func (s pageSet) has(page int64) bool {
 	return i < len(s) && s[i].from <= page
 }
 
+// first is the first page of the set from the given one on, if there is one.
+func (s pageSet) first(from int64) (int64, bool) {
+	i := sort.Search(len(s), func(i int) bool { return s[i].to > from })
+	if i == len(s) {
+		return 0, false
+	}
+	return max(from, s[i].from), true
+}
+
 // pagesOf is the run of pages that bytes off … off+n−1 lie in; n > 0.
 func pagesOf(off, n int64) run { return run{off / pageBytes, (off+n-1)/pageBytes + 1} }
 

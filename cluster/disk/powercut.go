@@ -96,6 +96,8 @@ func (c *changes) losePage(file node, page, kept, base int64) error {
 	var old [pageBytes]byte
 	if image, overwritten := c.before[page]; overwritten {
 		copy(old[:], image)
+	} else if page >= pagesUp(c.zeros) {
+		clear(old[:])
 	} else if _, err := file.readAt(old[:], start); err != nil && err != io.EOF {
 		return err
 	}
@@ -165,7 +167,7 @@ func (d *Disk) loseFile(name string, known *inode, dice *rand.Rand) error {
 	if err == nil {
 		err = file.sync()
 	}
-	known.changes = noChanges(size)
+	known.changes = noChanges(size, size)
 	known.size.Store(size)
 	return joinClose(err, []node{file})
 }
