@@ -14,6 +14,7 @@ import (
 
 	"highwater/cluster/event"
 	"highwater/viz/audit"
+	"highwater/viz/model"
 	"highwater/viz/trace"
 )
 
@@ -93,7 +94,9 @@ func checkTraces(names []string, stdout, stderr io.Writer) int {
 			continue
 		}
 		c := &traceCheck{name: name, out: stdout, referee: audit.New()}
-		err = c.all(t)
+		if err = c.begin(t); err == nil {
+			err = c.all(t)
+		}
 		for _, v := range c.referee.Violations() {
 			c.mistake(v.Seq, "breaks %s: %s", v.Promise, v.Text)
 		}
@@ -110,6 +113,19 @@ func checkTraces(names []string, stdout, stderr io.Writer) int {
 			c.events, time.Duration(c.at), c.unknown)
 	}
 	return code
+}
+
+// begin tells the referee what was true before the first event of a trace that lacks its beginning.
+func (c *traceCheck) begin(t *traceFile) error {
+	if t.Keyframe == nil {
+		return nil
+	}
+	state, err := model.Restore(t.Keyframe)
+	if err != nil {
+		return err
+	}
+	c.referee.Begin(state)
+	return nil
 }
 
 func (c *traceCheck) all(t *traceFile) error {

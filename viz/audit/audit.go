@@ -19,7 +19,7 @@ func (v Violation) String() string { return fmt.Sprintf("event %d: %s: %s", v.Se
 // violationsMax bounds what is kept; after a broken promise one more tells little.
 const violationsMax = 100
 
-// Auditor follows one world from its first event.
+// Auditor follows one world from its first event, or from a state that Begin is given.
 type Auditor struct {
 	partitions map[key]*partition
 	requests   map[request]produced
@@ -29,6 +29,7 @@ type Auditor struct {
 	metadata   event.Offset        // committed
 	violations []Violation
 	seq        event.Seq
+	begun      event.Seq // the last event before those that are judged
 }
 
 type key struct {
@@ -54,6 +55,7 @@ type message struct {
 type partition struct {
 	committed event.Offset // the highest high watermark that a leader had
 	decided   map[int32][]event.NodeID
+	since     int32 // the first partition epoch from which all decisions were seen
 	unclean   bool // the newest leader was elected outside the ISR
 	replicas  map[event.NodeID]*replica
 }
@@ -161,7 +163,9 @@ func (a *Auditor) partition(topic string, index int32) *partition {
 	k := key{topic, index}
 	p := a.partitions[k]
 	if p == nil {
-		p = &partition{decided: map[int32][]event.NodeID{}, replicas: map[event.NodeID]*replica{}}
+		since, _ := a.blank()
+		p = &partition{decided: map[int32][]event.NodeID{}, since: since,
+			replicas: map[event.NodeID]*replica{}}
 		a.partitions[k] = p
 	}
 	return p
@@ -171,7 +175,8 @@ func (a *Auditor) replica(topic string, index int32, node event.NodeID) *replica
 	p := a.partition(topic, index)
 	r := p.replicas[node]
 	if r == nil {
-		r = &replica{fetched: map[event.NodeID]event.Offset{}}
+		_, logEnd := a.blank()
+		r = &replica{logEnd: logEnd, fetched: map[event.NodeID]event.Offset{}}
 		p.replicas[node] = r
 	}
 	return r
@@ -227,6 +232,9 @@ func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
 	if e.Leader {
 		return
 	}
+	if r.Cause <= a.begun && a.begun > 0 {
+		return
+	}
 	id, fetch := a.delivered[r.Cause]
 	if !fetch || a.messages[id].answers == 0 {
 		a.blame("replica.nobody-pushes",
@@ -239,6 +247,7 @@ func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
 func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 	p := a.partition(e.Topic, e.Partition)
 	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
+	p.since = min(p.since, e.PartitionEpoch)
 	if e.Leader != e.LeaderBefore {
 		p.unclean = rule == event.RuleElectionUnclean
 	}
@@ -246,7 +255,11 @@ func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 
 // decided checks that an ISR in use is one that the controllers committed.
 func (a *Auditor) decided(topic string, index, epoch int32, isr []event.NodeID, node event.NodeID) {
-	committed, known := a.partition(topic, index).decided[epoch]
+	p := a.partition(topic, index)
+	committed, known := p.decided[epoch]
+	if !known && epoch < p.since {
+		return
+	}
 	if !known || !sameSet(committed, isr) {
 		a.blame("isr.only-by-controller",
 			"node %d counts ISR %v of %s-%d in partition epoch %d; the controllers committed %v",
@@ -289,7 +302,7 @@ func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
 	p := a.partition(e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, node)
 	rep.highWatermark = e.After
-	if e.After > rep.logEnd {
+	if e.After > rep.logEnd && rep.logEnd != unknown {
 		a.blame("hw.within-the-log", "node %d has high watermark %d of %s-%d, its log ends at %d",
 			node, e.After, e.Topic, e.Partition, rep.logEnd)
 	}

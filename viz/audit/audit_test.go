@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"highwater/cluster/event"
+	"highwater/viz/model"
 )
 
 // story emits events in the name of several nodes.
@@ -124,4 +125,22 @@ func TestMetadataAppliedBeforeItIsCommittedIsBlamed(t *testing.T) {
 	event.MetadataCommitted{HighWatermark: 5}.Emit(s.by[101], event.RuleNone)
 	event.MetadataReplayed{Offset: 6}.Emit(s.by[1], event.RuleNone)
 	s.judged(t, "metadata.committed-before-applied")
+}
+
+func TestTraceThatLacksItsBeginningIsStillBlamed(t *testing.T) {
+	s := tell()
+	s.copied()
+	before := model.New()
+	before.ApplyChunk(s.log.Swap(&event.Chunk{}))
+	read, err := model.Restore(before.AppendJSON(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.moved() // and nobody has fetched past the record
+	a := New()
+	a.Begin(read)
+	a.Chunk(s.log.Swap(&event.Chunk{}))
+	if v := a.Violations(); len(v) != 1 || v[0].Promise != "hw.min-of-isr" {
+		t.Errorf("want hw.min-of-isr, got %v", v)
+	}
 }
