@@ -93,7 +93,11 @@ func New(config Config) (*Cluster, error) {
 	if config.InputLogBytesMax > 0 {
 		c.inputs = world.NewInputLog(config.InputLogBytesMax)
 	}
-	c.world = world.New(world.Config{Seed: config.Seed, Origin: config.Origin,
+	seed, err := c.sessionSeed()
+	if err != nil {
+		return nil, errors.Join(err, c.closeDisks())
+	}
+	c.world = world.New(world.Config{Seed: seed, Origin: config.Origin,
 		Events: config.Events, Live: config.Live, Latency: config.Latency,
 		PanicThrough: config.PanicThrough, TurnEnded: c.turnEnded, NodeFailed: c.nodeFailed,
 		Recorder: c.inputs})
@@ -211,6 +215,24 @@ func (c *Cluster) findClusterID() error {
 	}
 	c.config.ClusterID = given
 	return nil
+}
+
+// sessionSeed is the seed of the dice: the cluster's own in fresh directories. What the dice gave an
+// earlier session (incarnation, topic and member ids) must never come again, so directories that
+// hold one change the seed by how far its metadata log has come; each start adds to that.
+func (c *Cluster) sessionSeed() (uint64, error) {
+	var bytes int64
+	for _, id := range c.config.Controllers {
+		stored, err := controller.MetadataBytes(c.disks[id])
+		if err != nil {
+			return 0, fmt.Errorf("cluster: the metadata log of controller %d: %w", id, err)
+		}
+		bytes += stored
+	}
+	if bytes == 0 {
+		return c.config.Seed, nil
+	}
+	return rand.NewPCG(c.config.Seed, uint64(bytes)).Uint64(), nil
 }
 
 func (c *Cluster) closeDisks() error {

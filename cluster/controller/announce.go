@@ -46,7 +46,7 @@ func announce(em *event.Emitter, before, after *metadata.Image, r metadata.Recor
 func announceRegistration(em *event.Emitter, before *metadata.Image,
 	r *metadata.RegisterBrokerRecord, rule event.Rule) {
 	e := event.BrokerRegistered{Broker: r.BrokerID, BrokerEpoch: r.BrokerEpoch, PreviousEpoch: -1,
-		Unclean: rule == event.RuleUncleanShutdown}
+		Unclean: rule == event.RuleUncleanShutdown, Fenced: r.Fenced}
 	if b := before.Broker(r.BrokerID); b != nil {
 		e.PreviousEpoch = b.Epoch
 	}

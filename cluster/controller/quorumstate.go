@@ -18,6 +18,21 @@ const (
 	metadataLogIndex = 0 // the topic's only partition
 )
 
+// MetadataBytes is how long the metadata log on a controller's disk is.
+func MetadataBytes(files disk.FS) (int64, error) {
+	entries, err := files.List(metadataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	var bytes int64
+	for _, entry := range entries {
+		if path.Ext(entry.Name) == ".log" {
+			bytes += entry.Size
+		}
+	}
+	return bytes, err
+}
+
 // quorumState is Kafka's quorum-state file of a static quorum (data_version 0). Term and vote are
 // in one file, so that one synced write holds both.
 type quorumState struct {

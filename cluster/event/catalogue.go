@@ -141,7 +141,7 @@ var narrations = map[Kind]told{
 	KindMetadataReplayed: {class: Detail,
 		narration: "{node} has replayed the metadata log up to {offset}."},
 	KindBrokerRegistered: {
-		narration: "{broker} is registered with broker epoch {brokerEpoch}, fenced."},
+		narration: "{broker} is registered with broker epoch {brokerEpoch}."},
 	KindBrokerFenced: {
 		narration: "{broker} is fenced: the cluster counts it as absent.",
 	},

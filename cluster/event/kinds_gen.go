@@ -1290,6 +1290,7 @@ func (e BrokerRegistered) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[3] = flag(e.Unclean)
 	r.Values[4] = em.text(e.Host)
 	r.Values[5] = int64(e.Port)
+	r.Values[6] = flag(e.Fenced)
 	return r.Seq
 }
 
@@ -1302,6 +1303,7 @@ func (c *Chunk) BrokerRegistered(r *Record) BrokerRegistered {
 		Unclean:       r.Values[3] != 0,
 		Host:          c.Text(r.Values[4]),
 		Port:          int32(r.Values[5]),
+		Fenced:        r.Values[6] != 0,
 	}
 }
 
@@ -1984,13 +1986,14 @@ var generatedRows = []Row{
 		{"offset", Int64, "Offset", ""},
 		{"leader", Int32, "NodeID", ""},
 	}},
-	{Kind: KindBrokerRegistered, Name: "BrokerRegistered", Area: "metadata", Emitted: "BrokerRegistered says that a broker's incarnation is in the metadata log. It is fenced.", Fields: []Field{
+	{Kind: KindBrokerRegistered, Name: "BrokerRegistered", Area: "metadata", Emitted: "BrokerRegistered says that a broker's incarnation is in the metadata log. A new incarnation is fenced; one that registers again is what it was.", Fields: []Field{
 		{"broker", Int32, "NodeID", ""},
 		{"brokerEpoch", Int64, "int64", ""},
 		{"previousEpoch", Int64, "int64", ""},
 		{"unclean", Bool, "bool", ""},
 		{"host", Text, "string", ""},
 		{"port", Int32, "int32", ""},
+		{"fenced", Bool, "bool", ""},
 	}},
 	{Kind: KindBrokerFenced, Name: "BrokerFenced", Area: "metadata", Emitted: "BrokerFenced says that a broker counts as absent.", Fields: []Field{
 		{"broker", Int32, "NodeID", ""},

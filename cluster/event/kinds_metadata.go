@@ -36,7 +36,8 @@ type MetadataReplayed struct {
 	Leader NodeID
 }
 
-// BrokerRegistered says that a broker's incarnation is in the metadata log. It is fenced.
+// BrokerRegistered says that a broker's incarnation is in the metadata log. A new incarnation is
+// fenced; one that registers again is what it was.
 type BrokerRegistered struct {
 	Broker        NodeID
 	BrokerEpoch   int64
@@ -44,6 +45,7 @@ type BrokerRegistered struct {
 	Unclean       bool
 	Host          string
 	Port          int32
+	Fenced        bool
 }
 
 // BrokerFenced says that a broker counts as absent.

@@ -56,7 +56,7 @@ type partition struct {
 	committed event.Offset // the highest high watermark that a leader had
 	decided   map[int32][]event.NodeID
 	since     int32 // the first partition epoch from which all decisions were seen
-	unclean   bool // the newest leader was elected outside the ISR
+	unclean   bool  // the newest leader was elected outside the ISR
 	replicas  map[event.NodeID]*replica
 }
 

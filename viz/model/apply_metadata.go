@@ -79,8 +79,9 @@ func (s *State) applyBroker(c *event.Chunk, r *event.Record) {
 	}
 	switch r.Kind {
 	case event.KindBrokerRegistered:
-		n.Registered, n.Fenced, n.ControlledShutdown = true, true, false
-		n.BrokerEpoch = c.BrokerRegistered(r).BrokerEpoch
+		e := c.BrokerRegistered(r)
+		n.Registered, n.Fenced, n.ControlledShutdown = true, e.Fenced, false
+		n.BrokerEpoch = e.BrokerEpoch
 	case event.KindBrokerFenced:
 		n.Fenced = true
 	case event.KindBrokerUnfenced:

@@ -13,7 +13,7 @@ export function applyMetadata(state, event) {
 	const f = event.fields;
 	switch (event.event) {
 		case "BrokerRegistered":
-			return setNode(state, f.broker, { registered: true, fenced: true, controlledShutdown: false,
+			return setNode(state, f.broker, { registered: true, fenced: f.fenced, controlledShutdown: false,
 				brokerEpoch: f.brokerEpoch });
 		case "BrokerFenced": return setNode(state, f.broker, { fenced: true });
 		case "BrokerUnfenced": return setNode(state, f.broker, { fenced: false });
