@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,13 +21,14 @@ import (
 
 // traceCommand checks, compares or shows trace files.
 func traceCommand(args []string, stdout, stderr io.Writer) int {
-	set := newFlags("trace", "check FILE… | diff FILE FILE | show FILE [flags]", stderr)
+	set := newFlags("trace", "check FILE… | diff FILE FILE | show FILE | convert FILE [flags]", stderr)
 	var show showFlags
 	set.Uint64Var(&show.from, "from", 0, "show: first event's `number`")
-	set.Uint64Var(&show.to, "to", 0, "show: last event's `number`")
+	to := set.String("to", "", "show: last event's number; convert: the `format`, perfetto")
 	set.StringVar(&show.kind, "kind", "", "show: only events of this `kind`")
 	set.Int64Var(&show.node, "node", -1, "show: only events of this `node`; 0 is the world")
 	set.BoolVar(&show.json, "json", false, "show: the events' own lines")
+	out := set.String("out", "", "convert: write to this `file`, not to the terminal")
 	rest, code, ok := parseMixed(set, args)
 	if !ok {
 		return code
@@ -41,7 +43,13 @@ func traceCommand(args []string, stdout, stderr io.Writer) int {
 	case verb == "diff" && len(names) == 2:
 		return diffTraces(names[0], names[1], stdout, stderr)
 	case verb == "show" && len(names) == 1:
+		if err := show.until(*to); err != nil {
+			complain(stderr, "%v", err)
+			return exitBadInput
+		}
 		return show.run(names[0], stdout, stderr)
+	case verb == "convert" && len(names) == 1:
+		return convertTrace(names[0], *to, *out, stdout, stderr)
 	}
 	set.Usage()
 	return exitBadInput
@@ -202,12 +210,46 @@ func diffTraces(one, other string, stdout, stderr io.Writer) int {
 	}
 }
 
+// convertTrace writes a trace in another program's format.
+func convertTrace(name, format, out string, stdout, stderr io.Writer) int {
+	if format != "perfetto" {
+		complain(stderr, "--to %q: traces are converted --to perfetto", format)
+		return exitBadInput
+	}
+	t, err := openTrace(name)
+	if err != nil {
+		complain(stderr, "%v", err)
+		return exitBadInput
+	}
+	defer t.file.Close() // it was only read
+	if out == "" {
+		err = trace.Perfetto(stdout, t.Reader, narrate)
+	} else {
+		err = writeFile(out, func(w io.Writer) error { return trace.Perfetto(w, t.Reader, narrate) })
+	}
+	if err != nil {
+		complain(stderr, "%s: %v", name, err)
+		return exitMistakes
+	}
+	return exitGood
+}
+
 // showFlags choose which events to print.
 type showFlags struct {
 	from, to uint64
 	kind     string
 	node     int64
 	json     bool
+}
+
+func (f *showFlags) until(text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if f.to, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return fmt.Errorf("--to %q is no event's number", text)
+	}
+	return nil
 }
 
 func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
