@@ -124,6 +124,13 @@ func (config *Config) fill() {
 	}
 }
 
+// KnownSetting says whether a setting changes what a broker here does, and what is wrong with its
+// value. Highwater's own, the rules of older versions, begin with "highwater.".
+func KnownSetting(name, value string) (known bool, err error) {
+	settings := broker.DefaultSettings()
+	return settings.Apply(name, value)
+}
+
 func (c *Cluster) applySettings() error {
 	names := make([]string, 0, len(c.config.Settings))
 	for name := range c.config.Settings {

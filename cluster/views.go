@@ -181,6 +181,42 @@ func (c *Cluster) Ready() []string {
 	return reasons
 }
 
+// Bounds of what Stored looks at: records of a log, and bytes of one batch.
+const (
+	storedMax      = 10_000
+	storedBytesMax = 16 << 20
+)
+
+// Stored is the values that lie in one replica's log, committed or not.
+func (c *Cluster) Stored(node event.NodeID, topic string, p int32) (values []string, ok bool) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return nil, false
+	}
+	for at := r.Log.LogStartOffset(); at < r.Log.LogEndOffset(); {
+		batch, err := c.Batch(node, topic, p, at)
+		if err != nil {
+			return nil, false
+		}
+		h, err := record.ParseHeader(batch)
+		if err != nil {
+			return nil, false
+		}
+		at = event.Offset(h.LastOffset()) + 1
+		if h.Attributes.Control() {
+			continue
+		}
+		err = record.EachRecord(batch, storedBytesMax, func(each record.Record) error {
+			values = append(values, string(each.Value))
+			return nil
+		})
+		if err != nil || len(values) > storedMax {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
 // Batch returns a copy of the batch of one replica that holds an offset, for the inspector.
 func (c *Cluster) Batch(
 	node event.NodeID,

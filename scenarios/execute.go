@@ -36,6 +36,7 @@ type Cluster interface {
 	HighWatermark(topic string, partition int32) (event.Offset, bool)
 	HighWatermarkOn(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	LogEndOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	Stored(id event.NodeID, topic string, partition int32) ([]string, bool)
 	LogEndOffsetOfLeader(topic string, partition int32) (event.Offset, bool)
 	Controller() (event.NodeID, bool)
 	Alive(event.NodeID) bool

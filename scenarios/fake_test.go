@@ -97,6 +97,10 @@ func (f *fakeCluster) HighWatermark(topic string, p int32) (event.Offset, bool) 
 	return f.hw, f.has(topic, p)
 }
 
+func (f *fakeCluster) Stored(event.NodeID, string, int32) ([]string, bool) {
+	return []string{"first"}, true
+}
+
 func (f *fakeCluster) HighWatermarkOn(id event.NodeID, topic string, p int32) (event.Offset, bool) {
 	return f.hw - 1, f.has(topic, p) && !f.down[id]
 }

@@ -40,6 +40,8 @@ func functions() []function {
 			onReplica(Cluster.HighWatermark, Cluster.HighWatermarkOn)},
 		{"leo", []string{"p", "np"}, false, "number", "log end offset on the leader, or on a broker",
 			onReplica(Cluster.LogEndOffsetOfLeader, Cluster.LogEndOffset)},
+		{"log", []string{"np"}, false, "list of texts",
+			"the values that lie in a broker's own log, committed or not", storedOn},
 		{"alive", []string{"n"}, false, "true or false", "the node runs", onNode(Cluster.Alive)},
 		{"fenced", []string{"n"}, false, "true or false",
 			"the controllers count the broker as absent", onNode(Cluster.Fenced)},
@@ -207,6 +209,26 @@ func onReplica(
 		}
 		return offset(on(v.cluster, id, topic, partition)), nil
 	}
+}
+
+func storedOn(v *evaluation, e *expression, arguments []any) (any, *Error) {
+	topic, partition, err := partitionOf(e.operands[1], arguments[1])
+	if err != nil || arguments[0] == nil {
+		return nil, err
+	}
+	id, err := nodeOf(e.operands[0], arguments[0])
+	if err != nil {
+		return nil, err
+	}
+	values, ok := v.cluster.Stored(id, topic, partition)
+	if !ok {
+		return nil, nil
+	}
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
+	}
+	return list, nil
 }
 
 func onNode(ask func(Cluster, event.NodeID) bool) evaluator {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"highwater/cluster"
 	"highwater/cluster/client"
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
@@ -24,8 +25,10 @@ type Scenario struct {
 	Brokers  []event.NodeID
 	Voters   []event.NodeID // the controllers
 	Settings []client.Setting
-	Blocks   []Block
-	Steps    []Step
+	// Breaks are the promises that the scenario is there to break, as the referee names them.
+	Breaks []string
+	Blocks []Block
+	Steps  []Step
 }
 
 // Block is a stretch of a scenario's text: prose as Markdown, or the inside of a fenced block.
@@ -165,6 +168,8 @@ func (r *fileReader) setting(key, text string, column int) {
 		s.Brokers = numbered(1, r.number(text, column, 1, nodesMax))
 	case "controllers":
 		s.Voters = numbered(101, r.number(text, column, 1, nodesMax))
+	case "breaks":
+		s.Breaks = strings.Fields(text)
 	case "latency":
 		d, err := duration(word{0, text})
 		if err != nil {
@@ -181,13 +186,21 @@ func (r *fileReader) brokerSetting(key, text string, column int) {
 	name, ok := strings.CutPrefix(key, "set ")
 	if !ok {
 		keys := []string{"title", "level", "minutes", "seed", "kind", "brokers", "controllers",
-			"latency", "set"}
+			"latency", "breaks", "set"}
 		e := inputError(0, "").meant(key, keys)
 		r.mistake(r.line+1, 1, e.Hint, "the front matter has no %q", key)
 		return
 	}
 	def, known := metadata.BrokerConfig(name)
 	if !known {
+		own, err := cluster.KnownSetting(name, text)
+		if own && err != nil {
+			r.mistake(r.line+1, column, "", "%v", err)
+		}
+		if own {
+			r.scenario.Settings = append(r.scenario.Settings, client.Setting{Name: name, Value: text})
+			return
+		}
 		r.mistake(r.line+1, 5, nearest(name, brokerSettingNames()), "brokers have no configuration %q",
 			name)
 		return
