@@ -75,6 +75,8 @@ type Cluster struct {
 	hung      map[event.NodeID]bool // nodes whose disk does not answer
 	// unlocked are the directories that a death let go and that are not taken again yet.
 	unlocked map[event.NodeID]bool
+	// programs are the named clients, in the order in which they were made.
+	programs []*program
 }
 
 // New prepares the nodes and opens their disks; nothing runs before Start.

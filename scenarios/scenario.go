@@ -75,7 +75,8 @@ type fileReader struct {
 	scenario *Scenario
 	mistakes []Mistake
 	lines    []string
-	line     int // index of the next one
+	line     int      // index of the next one
+	clients  []string // those that steps so far have started
 }
 
 func (r *fileReader) mistake(line, column int, hint, format string, args ...any) {
@@ -285,6 +286,15 @@ func (r *fileReader) step(line int, text string) {
 	}
 	if command == nil {
 		return
+	}
+	for _, used := range command.usesClients() {
+		if !contains(r.clients, used.text) {
+			e := inputError(used.position, "").meant(used.text, append(functionNames(), r.clients...))
+			r.mistake(line, used.position+1, e.Hint, "no client %s was started", used.text)
+		}
+	}
+	if name := command.startsClient(); name != "" {
+		r.clients = append(r.clients, name)
 	}
 	if len(r.scenario.Steps) == stepsMax {
 		r.mistake(line, 1, "", "a scenario has at most %d steps", stepsMax)
