@@ -203,7 +203,7 @@ func (c *Cluster) openDisk(id event.NodeID) (*disk.Disk, error) {
 
 // findClusterID takes the id from the directories, which must agree.
 func (c *Cluster) findClusterID() error {
-	given := c.config.ClusterID
+	given, by := c.config.ClusterID, "the one that was asked for"
 	for _, id := range c.nodes() {
 		meta, err := commitlog.ReadMetaProperties(c.disks[id])
 		if errors.Is(err, fs.ErrNotExist) {
@@ -212,11 +212,15 @@ func (c *Cluster) findClusterID() error {
 		if err != nil {
 			return fmt.Errorf("cluster: %s: %w", c.disks[id].Path(), err)
 		}
-		if meta.NodeID != id || given != "" && meta.ClusterID != given {
-			return fmt.Errorf("cluster: %s belongs to node %d of cluster %s; "+
-				"give another data directory", c.disks[id].Path(), meta.NodeID, meta.ClusterID)
+		if meta.NodeID != id {
+			return fmt.Errorf("cluster: %s belongs to node %d; give another data directory",
+				c.disks[id].Path(), meta.NodeID)
 		}
-		given = meta.ClusterID
+		if given != "" && meta.ClusterID != given {
+			return fmt.Errorf("cluster: %s belongs to cluster %s, and %s is %s; "+
+				"give another data directory", c.disks[id].Path(), meta.ClusterID, by, given)
+		}
+		given, by = meta.ClusterID, "that of "+c.disks[id].Path()
 	}
 	if given == "" {
 		dice := rand.New(rand.NewPCG(c.config.Seed, 0xc1d))
@@ -259,7 +263,7 @@ func (c *Cluster) addNodes() {
 		c.world.Add(world.Spec{ID: id, Role: "controller",
 			Start: func(env *world.Env) (world.Node, error) {
 				return controller.New(env, c.quorum, controller.Config{ClusterID: c.config.ClusterID,
-					Disk: c.disks[id], BrokerSessionTimeout: c.settings.SessionTimeout,
+					Disk: c.disks[id], Log: c.config.Log, BrokerSessionTimeout: c.settings.SessionTimeout,
 					NumPartitions:            c.settings.NumPartitions,
 					DefaultReplicationFactor: c.settings.DefaultReplication})
 			}})

@@ -146,7 +146,7 @@ func (b *Broker) effectiveConfig(topic, key string) string {
 
 func (b *Broker) logConfig(topic string) commitlog.Config {
 	cfg := commitlog.DefaultConfig()
-	cfg.Events, cfg.Now = b.env.Events, b.env.UnixMilli
+	cfg.Events, cfg.Now, cfg.Log = b.env.Events, b.env.UnixMilli, b.log
 	cfg.SegmentBytes = b.configNumber(topic, "segment.bytes")
 	if v := b.configNumber(topic, "internal.segment.bytes"); v > 0 {
 		cfg.SegmentBytes = v

@@ -42,7 +42,8 @@ type pendingRecord struct {
 
 func (b *Broker) openMetadataLog() error {
 	cfg := commitlog.DefaultConfig()
-	cfg.Topic, cfg.TopicID, cfg.Now = metadataTopic, event.MetadataTopicID, b.env.UnixMilli
+	cfg.Topic, cfg.TopicID = metadataTopic, event.MetadataTopicID
+	cfg.Now, cfg.Log = b.env.UnixMilli, b.log
 	log, _, err := commitlog.Open(b.disk, metadataDir, cfg,
 		commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean})
 	if err != nil {

@@ -112,7 +112,7 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 		}
 		return
 	}
-	if b.refuseBatch(out, h, batch) {
+	if b.refuseBatch(out, h, batch, w.call.Ahead) {
 		return
 	}
 	if err := h.rules.fit(batch); err != nil {

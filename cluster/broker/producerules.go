@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -39,32 +40,34 @@ func (b *Broker) topicRules(key replica.PartitionKey) topicRules {
 }
 
 // breaks says, from what the edge learned of a batch, whether any of its records breaks a rule.
-func (r *topicRules) breaks(facts *record.Facts, nowMs int64) bool {
+func (r *topicRules) breaks(facts *record.Facts, nowMs, aheadMs int64) bool {
 	if r.keysRequired && facts.NullKey >= 0 {
 		return true
 	}
 	if r.logAppendTime || facts.LatestTimestamp < 0 {
 		return false
 	}
-	w := r.window(nowMs)
+	w := r.window(nowMs, aheadMs)
 	return facts.EarliestTimestamp < w.EarliestMs || facts.LatestTimestamp > w.LatestMs
 }
 
-func (r *topicRules) window(nowMs int64) record.TimestampWindow {
+// window is which timestamps are taken. A world that stood still lags the wall clock, which the
+// producer's records have: they are not from the future for that.
+func (r *topicRules) window(nowMs, aheadMs int64) record.TimestampWindow {
 	w := record.TimestampWindow{EarliestMs: nowMs - r.beforeMaxMs, LatestMs: math.MaxInt64}
-	if r.afterMaxMs < math.MaxInt64-nowMs {
-		w.LatestMs = nowMs + r.afterMaxMs
+	if latest := nowMs + aheadMs; r.afterMaxMs < math.MaxInt64-latest {
+		w.LatestMs = latest + r.afterMaxMs
 	}
 	return w
 }
 
 // refuseRecords names the records that break the rules (KIP-467), for which the batch is read
 // again.
-func (r *topicRules) refuseRecords(batch *Batch, nowMs int64) *record.InvalidError {
+func (r *topicRules) refuseRecords(batch *Batch, nowMs, aheadMs int64) *record.InvalidError {
 	// The edge has inflated the batch once, within its bound.
 	v := record.Validation{InflatedMax: math.MaxInt32, KeysRequired: r.keysRequired}
 	if !r.logAppendTime {
-		v.Timestamps = r.window(nowMs)
+		v.Timestamps = r.window(nowMs, aheadMs)
 	}
 	_, bad := record.Validate(batch.Buffer.Bytes, v)
 	return bad
@@ -106,11 +109,12 @@ func headerOf(batch []byte, before record.Header) record.Header {
 }
 
 // refuseBatch checks a batch that has reached its leader, in the order in which Kafka's log does,
-// and writes what it answers. It is false for a good batch.
-func (b *Broker) refuseBatch(out *kmsg.ProduceResponseTopicPartition, h *held, batch *Batch) bool {
-	bad := batch.Err
-	if bad == nil && h.rules.breaks(&batch.Facts, b.env.UnixMilli()) {
-		bad = h.rules.refuseRecords(batch, b.env.UnixMilli())
+// and writes what it answers. It is false for a good batch. ahead is world.Call's.
+func (b *Broker) refuseBatch(out *kmsg.ProduceResponseTopicPartition, h *held, batch *Batch,
+	ahead time.Duration) bool {
+	bad, now := batch.Err, b.env.UnixMilli()
+	if bad == nil && h.rules.breaks(&batch.Facts, now, ahead.Milliseconds()) {
+		bad = h.rules.refuseRecords(batch, now, ahead.Milliseconds())
 	}
 	if bad == nil {
 		return false

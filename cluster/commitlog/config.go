@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"log/slog"
 	"math"
 
 	"highwater/cluster/event"
@@ -61,6 +62,8 @@ type Config struct {
 	Events *event.Emitter
 	// Now is the node's clock in unix milliseconds.
 	Now func() int64
+	// Log hears what a person should know; it may be nil.
+	Log *slog.Logger
 
 	SegmentBytes       int64 // bytes
 	SegmentMs          int64

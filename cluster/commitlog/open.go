@@ -50,6 +50,11 @@ func Open(files disk.FS, dir string, cfg Config, o OpenOptions) (*Log, Recovered
 		return nil, r, fmt.Errorf("commitlog: open %s: %w", dir, err)
 	}
 	l.emitOpened(o, &r)
+	if r.TruncatedBytes > 0 && l.cfg.Log != nil {
+		l.cfg.Log.Warn("a torn or corrupt tail was cut off; a follower fetches it again",
+			"log", path.Join(files.Path(), dir), "bytes", r.TruncatedBytes,
+			"deletedSegments", r.DeletedSegments, "logEndOffset", l.end)
+	}
 	return l, r, nil
 }
 

@@ -3,8 +3,10 @@ package commitlog
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"highwater/cluster/event"
@@ -219,5 +221,24 @@ func TestLogBelowItsStartBeginsAnew(t *testing.T) {
 	}
 	if s, err := r.log.Read(0, 1, math.MaxInt64, true); err == nil {
 		t.Errorf("read %+v", s)
+	}
+}
+
+func TestCutOffTailIsSaidInTheLogOnce(t *testing.T) {
+	var said bytes.Buffer
+	r := newRig(t, func(cfg *Config) { cfg.Log = slog.New(slog.NewTextHandler(&said, nil)) })
+	r.send(entry{testTime, "k", "v"})
+	r.flush()
+	r.reopen(true)
+	if said.Len() > 0 {
+		t.Errorf("a whole log is complained of: %s", said.String())
+	}
+	r.must(r.log.Close(false))
+	r.overwrite("00000000000000000000.log", append(r.file("00000000000000000000.log"), "torn"...))
+	r.open(OpenOptions{})
+	text := said.String()
+	if strings.Count(text, "\n") != 1 || !strings.Contains(text, "orders-0") ||
+		!strings.Contains(text, "bytes=4") {
+		t.Errorf("said: %s", text)
 	}
 }

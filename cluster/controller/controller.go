@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +22,7 @@ type Config struct {
 	ClusterID string
 	// Disk is the controller's own directory.
 	Disk disk.FS
+	Log  *slog.Logger // may be nil
 
 	ElectionTimeout      time.Duration // and as much again at random: 1 s
 	FetchTimeout         time.Duration // without a word of the leader: 2 s
@@ -86,7 +88,7 @@ func New(env *world.Env, q *Quorum, cfg Config) (*Controller, error) {
 	if err := keepMetaProperties(env, cfg); err != nil {
 		return nil, err
 	}
-	m, err := q.join(env.ID(), cfg.Disk)
+	m, err := q.join(env.ID(), cfg.Disk, cfg.Log)
 	if err != nil {
 		return nil, err
 	}

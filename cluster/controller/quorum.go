@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -128,11 +129,11 @@ func (q *Quorum) leaderChange(leader event.NodeID, granting []event.NodeID) []by
 }
 
 // join starts Raft for a controller on its disk.
-func (q *Quorum) join(id event.NodeID, files disk.FS) (*member, error) {
+func (q *Quorum) join(id event.NodeID, files disk.FS, log *slog.Logger) (*member, error) {
 	if !slices.Contains(q.ids, id) {
 		return nil, fmt.Errorf("controller: node %d is no voter", id)
 	}
-	store, err := openStore(files, q.ids)
+	store, err := openStore(files, q.ids, log)
 	if err != nil {
 		return nil, err
 	}

@@ -68,12 +68,15 @@ func readQuorumState(files disk.FS, voters []event.NodeID) (quorumState, error) 
 		return s, err
 	}
 	s.CurrentVoters = nil
-	if err := json.Unmarshal(b, &s); err != nil {
-		return s, fmt.Errorf("controller: %s: %w", quorumStateFile, err)
+	err = json.Unmarshal(b, &s)
+	if err == nil && (s.LeaderEpoch < 0 || s.DataVersion != 0) {
+		err = fmt.Errorf("epoch %d, data version %d", s.LeaderEpoch, s.DataVersion)
 	}
-	if s.LeaderEpoch < 0 || s.DataVersion != 0 {
-		return s, fmt.Errorf("controller: %s: epoch %d, data version %d",
-			quorumStateFile, s.LeaderEpoch, s.DataVersion)
+	if err != nil {
+		// A vote must not be forgotten, so nobody but a person may decide to go on without it.
+		return s, fmt.Errorf("controller: %s is damaged: %w; copy the file of another controller here "+
+			"with votedId -1, or give another data directory",
+			path.Join(files.Path(), metadataDir, quorumStateFile), err)
 	}
 	return s, nil
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strconv"
 	"sync"
@@ -54,11 +55,12 @@ type logStore struct {
 }
 
 // openStore opens or creates the metadata log of a controller.
-func openStore(files disk.FS, voters []event.NodeID) (*logStore, error) {
+func openStore(files disk.FS, voters []event.NodeID, warn *slog.Logger) (*logStore, error) {
 	s := &logStore{files: files, voters: voters}
 	s.changed = sync.NewCond(&s.mu)
 	cfg := commitlog.DefaultConfig()
 	cfg.Topic, cfg.Partition, cfg.TopicID = metadataTopic, metadataLogIndex, event.MetadataTopicID
+	cfg.Log = warn
 	cfg.SegmentMs = math.MaxInt64 // rolled by size only, so that all controllers roll alike
 	log, _, err := commitlog.Open(files, metadataDir, cfg, commitlog.OpenOptions{})
 	if err != nil {

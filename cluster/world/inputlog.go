@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"highwater/cluster/event"
 )
@@ -51,6 +52,7 @@ func (l *InputLog) add(w *World, in *Inbound) {
 	b = binary.AppendUvarint(b, uint64(in.node))
 	b = binary.AppendUvarint(b, uint64(in.connection))
 	b = binary.AppendUvarint(b, uint64(in.id))
+	b = binary.AppendUvarint(b, uint64(in.ahead/time.Millisecond))
 	b = appendBytes(b, []byte(in.text))
 	l.bytes = appendBytes(b, in.raw)
 	l.size += len(l.bytes) - before
@@ -110,7 +112,8 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 		r.b = r.b[1:]
 		position, at := int64(r.number()), int64(r.number())
 		in := Inbound{kind: kind, node: event.NodeID(r.number()),
-			connection: event.NodeID(r.number()), id: int64(r.number())}
+			connection: event.NodeID(r.number()), id: int64(r.number()),
+			ahead: time.Duration(r.number()) * time.Millisecond}
 		in.text, in.raw = string(r.take()), r.take()
 		if r.err != nil {
 			return r.err

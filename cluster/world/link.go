@@ -36,6 +36,9 @@ type Call struct {
 	From event.NodeID
 	API  string
 	Body any
+	// Ahead is how far the wall clock was ahead of the world's time when a call came in from
+	// outside: as long as time stood still or ran slowly before.
+	Ahead time.Duration
 
 	world      *World
 	conn       *connection // nil for a call from outside

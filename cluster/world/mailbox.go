@@ -31,6 +31,7 @@ type Inbound struct {
 	id         int64
 	result     any
 	run        func()
+	ahead      time.Duration // of a call: see Call
 }
 
 // CallIn is a request from an outside connection. raw is what an input log keeps of it; responder

@@ -102,10 +102,13 @@ func (w *World) turn(in []Inbound, wall time.Time) {
 	}
 	w.pace.waiting = nil
 	w.now++ // an instant of its own, so that a re-run cannot mix it with what was due before
+	ahead := w.ahead(wall)
 	for i := range waiting {
+		waiting[i].ahead = ahead
 		w.enter(&waiting[i])
 	}
 	for i := range in {
+		in[i].ahead = ahead
 		w.enter(&in[i])
 		if w.pace.pace.Paused { // a command stopped time: the rest waits
 			w.pace.waiting = append(w.pace.waiting, in[i+1:]...)
@@ -114,6 +117,11 @@ func (w *World) turn(in []Inbound, wall time.Time) {
 	}
 	w.settle()
 	w.endTurn()
+}
+
+// ahead is how far the wall clock is ahead of the world's, in whole milliseconds.
+func (w *World) ahead(wall time.Time) time.Duration {
+	return max(0, wall.Sub(w.config.Origin.Add(time.Duration(w.now)))).Truncate(time.Millisecond)
 }
 
 // pausedTurn lets commands through and keeps the rest.
@@ -176,7 +184,7 @@ func (w *World) enterCall(in *Inbound) {
 		return
 	}
 	call := &Call{From: in.connection, API: in.api, Body: in.body, world: w, to: in.node,
-		responder: in.responder, Token: in.token}
+		responder: in.responder, Token: in.token, Ahead: in.ahead}
 	it := item{kind: itemCall, call: call}
 	if n.paused {
 		n.parked = append(n.parked, it)
