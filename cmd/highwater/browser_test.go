@@ -57,7 +57,8 @@ func open(t *testing.T, args ...string) *visit {
 	t.Helper()
 	path := browserPath(t)
 	v := &visit{t: t, main: startForTest(t, args...)}
-	v.page = v.main.pageAddress()
+	// Whoever asks for a world by its name gets it, and no story on the first visit.
+	v.page = v.main.pageAddress() + "?world=main"
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path),
 		chromedp.Flag("headless", "new"), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800),
