@@ -111,7 +111,7 @@ func (r *fileReader) when(p *Prediction, i, column int, text string) {
 	}
 	command, err := Parse(whenCommand + text)
 	if err != nil {
-		r.mistake(i+1, column+err.Position-len(whenCommand), err.Hint, "%s", err.Message)
+		r.mistake(i+1, max(column, column+err.Position-len(whenCommand)), err.Hint, "%s", err.Message)
 		return
 	}
 	p.Answers[len(p.Answers)-1].When = command

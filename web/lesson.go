@@ -83,3 +83,11 @@ func (p Page) side() string {
 	}
 	return "events"
 }
+
+// newest is what the button says that leads back to the newest event.
+func (p Page) newest() string {
+	if p.Lesson != nil && !p.Lesson.Free {
+		return "Newest"
+	}
+	return "Live"
+}

@@ -844,7 +844,7 @@ func sendField(name, id, value string) templ.Component {
 	})
 }
 
-func transport() templ.Component {
+func transport(p Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -881,7 +881,20 @@ func transport() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "<div class=\"choice speeds\" role=\"radiogroup\" aria-label=\"Speed\" id=\"speeds\"><button type=\"button\" role=\"radio\" aria-checked=\"true\" class=\"on\" data-speed=\"live\" data-testid=\"speed-live\" title=\"As it happens\">1×</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-speed=\"slow 20\" data-testid=\"speed-slow\" title=\"Twenty times slower\">slow</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-speed=\"slow 200\" data-testid=\"speed-slower\" title=\"Two hundred times slower\">slower</button></div><button class=\"skip\" id=\"lesson-skip\" type=\"button\" data-testid=\"lesson-skip\" title=\"Skip to the end of this step (N)\" hidden>Skip</button></div><div class=\"film\"><div class=\"clock\"><b data-testid=\"clock\" id=\"clock\">0.0 ms</b> <span id=\"lens\"></span></div><div class=\"choice grains\" role=\"radiogroup\" aria-label=\"How far a step goes\" id=\"grains\"><button type=\"button\" role=\"radio\" aria-checked=\"true\" class=\"on\" data-grain=\"event\" data-testid=\"grain-event\" title=\"Step by event (G)\">event</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-grain=\"request\" data-testid=\"grain-request\" title=\"Step to a client's next request or answer (G)\">request</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-grain=\"step\" data-testid=\"grain-step\" title=\"Step to the next command or step of the lesson (G)\">step</button></div><div class=\"scrubber\" id=\"scrubber\"><div class=\"track\"></div><div class=\"track-past\" id=\"track-past\"></div><div class=\"pins\" id=\"pins\"></div><div class=\"playhead\" id=\"playhead\"><i></i></div><input class=\"seek\" id=\"seek\" data-testid=\"seek\" type=\"range\" min=\"0\" max=\"0\" value=\"0\" step=\"1\" aria-label=\"Seek event\"></div><button class=\"live on\" id=\"live\" type=\"button\" data-testid=\"live\" title=\"Follow the cluster as it happens (L)\" aria-pressed=\"true\"><i></i> Live</button></div></footer>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 60, "<div class=\"choice speeds\" role=\"radiogroup\" aria-label=\"Speed\" id=\"speeds\"><button type=\"button\" role=\"radio\" aria-checked=\"true\" class=\"on\" data-speed=\"live\" data-testid=\"speed-live\" title=\"As it happens\">1×</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-speed=\"slow 20\" data-testid=\"speed-slow\" title=\"Twenty times slower\">slow</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-speed=\"slow 200\" data-testid=\"speed-slower\" title=\"Two hundred times slower\">slower</button></div><button class=\"skip\" id=\"lesson-skip\" type=\"button\" data-testid=\"lesson-skip\" title=\"Skip to the end of this step (N)\" hidden>Skip</button></div><div class=\"film\"><div class=\"clock\"><b data-testid=\"clock\" id=\"clock\">0.0 ms</b> <span id=\"lens\"></span></div><div class=\"choice grains\" role=\"radiogroup\" aria-label=\"How far a step goes\" id=\"grains\"><button type=\"button\" role=\"radio\" aria-checked=\"true\" class=\"on\" data-grain=\"event\" data-testid=\"grain-event\" title=\"Step by event (G)\">event</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-grain=\"request\" data-testid=\"grain-request\" title=\"Step to a client's next request or answer (G)\">request</button> <button type=\"button\" role=\"radio\" aria-checked=\"false\" data-grain=\"step\" data-testid=\"grain-step\" title=\"Step to the next command or step of the lesson (G)\">step</button></div><div class=\"scrubber\" id=\"scrubber\"><div class=\"track\"></div><div class=\"track-past\" id=\"track-past\"></div><div class=\"pins\" id=\"pins\"></div><div class=\"playhead\" id=\"playhead\"><i></i></div><input class=\"seek\" id=\"seek\" data-testid=\"seek\" type=\"range\" min=\"0\" max=\"0\" value=\"0\" step=\"1\" aria-label=\"Seek event\"></div><button class=\"live on\" id=\"live\" type=\"button\" data-testid=\"live\" title=\"Follow the cluster as it happens (L)\" aria-pressed=\"true\"><i></i> ")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var46 string
+		templ_7745c5c3_Var46, templ_7745c5c3_Err = templ.JoinStringErrs(p.newest())
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 229, Col: 16}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var46))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "</button></div></footer>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -910,77 +923,77 @@ func move(testID, sign, name, extra string) templ.Component {
 			templ_7745c5c3_ElementWriter := templ_7745c5c3_Buffer
 			templ_7745c5c3_Buffer := templ.GetBuffer()
 			var templ_7745c5c3_ElementScripts []templ.ComponentScript
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<button class=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<button class=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var47 = []any{"move", extra}
-			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var47...)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			var templ_7745c5c3_Var48 string
-			templ_7745c5c3_Var48, templ_7745c5c3_Err = templruntime.NewAttributeExpression(templ.CSSClasses(templ_7745c5c3_Var47).String()).Resolve(ctx)
-			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 1, Col: 0}
-			}
-			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var48)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "\" id=\"")
+			var templ_7745c5c3_Var48 = []any{"move", extra}
+			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var48...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var49 string
-			templ_7745c5c3_Var49, templ_7745c5c3_Err = templruntime.NewAttributeExpression("move-" + testID).Resolve(ctx)
+			templ_7745c5c3_Var49, templ_7745c5c3_Err = templruntime.NewAttributeExpression(templ.CSSClasses(templ_7745c5c3_Var48).String()).Resolve(ctx)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 1, Col: 0}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var49)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "\" type=\"button\" title=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "\" id=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var50 string
-			templ_7745c5c3_Var50, templ_7745c5c3_Err = templruntime.NewAttributeExpression(name).Resolve(ctx)
+			templ_7745c5c3_Var50, templ_7745c5c3_Err = templruntime.NewAttributeExpression("move-" + testID).Resolve(ctx)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 83}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var50)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "\" aria-label=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "\" type=\"button\" title=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var51 string
 			templ_7745c5c3_Var51, templ_7745c5c3_Err = templruntime.NewAttributeExpression(name).Resolve(ctx)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 103}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 83}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var51)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "\" data-testid=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var52 string
-			templ_7745c5c3_Var52, templ_7745c5c3_Err = templruntime.NewAttributeExpression(testID).Resolve(ctx)
+			templ_7745c5c3_Var52, templ_7745c5c3_Err = templruntime.NewAttributeExpression(name).Resolve(ctx)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 126}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 103}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var52)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\" data-testid=\"")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			var templ_7745c5c3_Var53 string
+			templ_7745c5c3_Var53, templ_7745c5c3_Err = templruntime.NewAttributeExpression(testID).Resolve(ctx)
+			if templ_7745c5c3_Err != nil {
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/parts.templ`, Line: 236, Col: 126}
+			}
+			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var53)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -994,7 +1007,7 @@ func move(testID, sign, name, extra string) templ.Component {
 			}
 			templ.ReleaseBuffer(templ_7745c5c3_Buffer)
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, ">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, ">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1002,7 +1015,7 @@ func move(testID, sign, name, extra string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, "</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -150,16 +150,15 @@ func TestFreePlayBeginsWhereTheStepEndedAndIsSavedAsAScenarioThatHolds(t *testin
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for text, fails := range map[string]bool{`kill 3`: false, `slow 2`: false, `kil 2`: true,
-		`topic orders`: true} {
-		_, _, err := free.Live().Command(ctx, text, "page")
-		if (err != nil) != fails {
-			t.Errorf("%s: %v", text, err)
+	for _, each := range []struct {
+		text  string
+		fails bool
+	}{{`kill 3`, false}, {`kill 3`, true}, {`slow 1`, false}, {`kil 2`, true}, {`topic orders`, true},
+		{`expect count("orders-0") == 7`, true}, {`sleep 120ms`, false},
+		{`send orders key="a b" value=x acks=1 # mine`, false}, {`restart 3`, false}} {
+		if _, _, err := free.Live().Command(ctx, each.text, "page"); (err != nil) != each.fails {
+			t.Errorf("%s: %v", each.text, err)
 		}
-	}
-	for _, text := range []string{`kill 3`, `expect count("orders-0") == 7`,
-		`wait isr("orders-0") == [1,2] within 30s`, `send orders key="a b" value=x # mine`, `restart 3`} {
-		_, _, _ = free.Live().Command(ctx, text, "page") // two of them fail, as they should
 	}
 	saved := free.Save()
 	s, mistakes := scenarios.ParseScenario("saved.md", saved)
@@ -168,7 +167,7 @@ func TestFreePlayBeginsWhereTheStepEndedAndIsSavedAsAScenarioThatHolds(t *testin
 	}
 	text := string(saved)
 	for _, part := range []string{"kill 3\n", "topic orders -> TOPIC_ALREADY_EXISTS", "# failed (",
-		`key="a b" value=x` + "\n", "restart 3\n", "seed: 13\n"} {
+		`key="a b" value=x acks=1` + "\n", "restart 3\n", "seed: 13\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}

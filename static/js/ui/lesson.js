@@ -88,7 +88,7 @@ export function createLesson({ session, act, toast }) {
 		if (shown < panel.lesson.done) {
 			return begin(panel.lesson.steps[shown], isWhole);
 		}
-		if (pointAtQuestion()) return undefined;
+		if (!meta('token') || pointAtQuestion()) return undefined;
 		return run(shown, isWhole);
 	}
 
@@ -271,8 +271,9 @@ export function createLesson({ session, act, toast }) {
 		turns.key = `${lesson.done}/${session.film.first}`;
 		const isPlaying = session.playing;
 		const { sections } = panel;
+		const mayRun = meta('token') !== '';
 		drawLesson({ lesson, place: here, isPlaying, isRunning, isGone, votes, asked, sections, turns,
-			note, story, act });
+			note, story, mayRun, act });
 		if (!lesson.free) part('app').dataset.story = story ? 'told' : 'over';
 	}
 }

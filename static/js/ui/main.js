@@ -62,8 +62,8 @@ function expect(events) {
 	if (!expected) return;
 	if (performance.now() > expected.until) ui.expected = null;
 	for (const { event, fields } of events) {
-		if (event !== 'RecordDescribed' || fields.topic !== expected.topic) continue;
-		if (fields.key !== expected.key) continue;
+		if (event !== 'RecordDescribed' || fields.key !== expected.key) continue;
+		if (expected.topic !== null && fields.topic !== expected.topic) continue;
 		const offset = Number(fields.offset);
 		ui.expected = null;
 		ui.topic = fields.topic;
@@ -171,6 +171,8 @@ async function loadBatch({ node, offset }) {
 
 const palette = createPalette(runCommand);
 const lesson = createLesson({ session, act, toast });
+// Every lesson's hero has this name; it is followed wherever it first appears.
+if (lesson) ui.expected = { topic: null, key: 'order-3', until: Infinity };
 const painter = createPainter({ ui, act, session, flying, scene: currentScene });
 
 bindSendForm(command, ({ topic, key }) => {

@@ -28,12 +28,13 @@ const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
 const MOVES = /^(step|live|slow|pause-time|resume-time)\b/; // of the page, not of the cluster
 const STEPS_TO_REQUEST = 60; // deliveries and timers
 const FRAME_MOST_MS = 100; // of a film between two frames, so that a hidden page misses nothing
+const GRADER = 'predict'; // who asks which answer of a prediction is right
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
 const isVisible = ({ event, fields }) =>
-	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command);
+	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command) && fields.by !== GRADER;
 const isFact = (event) =>
 	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
 /** A pin marks a turn; that a new topic gets its first leaders is none. */
@@ -49,7 +50,8 @@ function isRequestOf({ nodes }) {
 		return event === 'MessageDelivered' && (clients.includes(node) || clients.includes(fields.from));
 	};
 }
-const placeIn = ({ event, node, fields }) => `${event}/${node}/${fields.topic}/${fields.partition}`;
+/** The leader's own high watermark; followers only hear of it. */
+const isRise = ({ event, rule }) => event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 /** What the caption says while everything runs; much that goes with a fact is no news. */
@@ -290,14 +292,8 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		 *  @param {number} from @param {number} to @param {number} most */
 		turns(from, to, most) {
 			const names = namesOf(film.head());
-			const told = new Map(); // by text: each is told once, where it was last
-			for (const event of film.events(from, to)) {
-				if (!isTurn(event) && !(event.event === 'HighWatermarkMoved' && event.rule)) continue;
-				const key = event.event === 'HighWatermarkMoved' ? placeIn(event) : narrate(event, names);
-				told.delete(key);
-				told.set(key, event);
-			}
-			return [...told.values()].slice(-most)
+			return turnsOf(film.events(from, to).filter((e) => isTurn(e) || isRise(e)))
+				.slice(-most)
 				.map((event) => ({ seq: Number(event.seq), text: narrate(event, names) }));
 		},
 
@@ -389,6 +385,19 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			return found;
 		},
 	});
+}
+
+/** Many moves of one high watermark are one, from where it was to where it came. */
+function turnsOf(events) {
+	const told = new Map();
+	for (const event of events) {
+		const { node, fields } = event;
+		const key = isRise(event) ? `${node}/${fields.topic}/${fields.partition}` : event.seq;
+		const { before } = told.get(key)?.fields ?? fields;
+		told.delete(key);
+		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);
+	}
+	return [...told.values()];
 }
 
 function itemOf(event, words, names) {

@@ -79,15 +79,15 @@ function drawPredictions({ lesson, place, votes, asked, sections }) {
 			if (answer === right) patch(letter, icon('check', 'right'));
 			else patch(letter, 'ABCDEF'[answer]);
 		}
-		setText(box.querySelector('.predict-verdict'), verdictOf(right, mine, prediction));
+		patch(box.querySelector('.predict-verdict'), verdictOf(right, mine, prediction));
 	}
 }
 
 function verdictOf(right, mine, { seen }) {
-	if (right < 0) return mine < 0 ? '' : 'The run will tell.';
-	const found = seen.replace(/^holds: /, '');
-	if (mine < 0) return `The run says: ${found}`;
-	return mine === right ? `As you predicted: ${found}` : `It went another way: ${found}`;
+	if (right < 0) return mine < 0 ? null : 'The run will tell.';
+	const found = h('code', null, seen.replace(/^holds: /, ''));
+	if (mine < 0) return ['The run says: ', found];
+	return [mine === right ? 'As you predicted: ' : 'It went another way: ', found];
 }
 
 /** What there was to see in each section that was shown to its end. */
@@ -118,7 +118,7 @@ function drawTurns({ lesson, place, sections, turns, act }) {
 	}
 }
 
-function drawFoot({ lesson, place, isPlaying, isRunning, note, story, isGone }) {
+function drawFoot({ lesson, place, isPlaying, isRunning, note, story, isGone, mayRun }) {
 	const panel = part('lesson');
 	panel.dataset.shown = place.shown;
 	panel.dataset.done = lesson.done;
@@ -137,7 +137,8 @@ function drawFoot({ lesson, place, isPlaying, isRunning, note, story, isGone }) 
 	if (lesson.free) return;
 	part('story-skip').hidden = !story;
 	const isOver = shown === total && !isGone;
-	const isStuck = lesson.failure !== '' && shown === lesson.done;
+	const isStuck = shown === lesson.done && !isShowing && !isGone &&
+		(lesson.failure !== '' || !mayRun);
 	part('lesson-back').disabled = isGone || (place.shown === 0 && place.inside < 0);
 	part('lesson-next').disabled = isRunning || isOver || isStuck;
 	setText(part('lesson-next-word'), wordOf(isGone, isShowing, shown < lesson.done));
@@ -146,5 +147,5 @@ function drawFoot({ lesson, place, isPlaying, isRunning, note, story, isGone }) 
 function wordOf(isGone, isShowing, isBehind) {
 	if (isGone) return 'Start again';
 	if (isShowing) return 'To its end';
-	return isBehind ? 'Show again' : 'Next step';
+	return isBehind ? 'Again' : 'Next step';
 }
