@@ -64,6 +64,9 @@ func saveFrontMatter(b *strings.Builder, session Session) {
 	for _, each := range s.Settings {
 		fmt.Fprintf(b, "set %s: %s\n", each.Name, each.Value)
 	}
+	if len(s.Breaks) > 0 && session.Steps == len(s.Steps) {
+		fmt.Fprintf(b, "breaks: %s\n", strings.Join(s.Breaks, " "))
+	}
 	b.WriteString("---\n")
 }
 

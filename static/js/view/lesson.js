@@ -126,7 +126,8 @@ function drawFoot({ lesson, place, isPlaying, isRunning, note, story, isGone, ma
 	panel.dataset.state = isGone ? 'gone' : doing;
 	const total = lesson.steps.length;
 	const shown = lesson.free ? lesson.from : place.shown;
-	setText(part('lesson-count'), lesson.free ? `free play from step ${shown}` : `${shown} of ${total}`);
+	const count = lesson.free ? `free play from step ${shown}` : `${shown} of ${total}`;
+	setText(part('lesson-count'), count);
 	part('lesson-bar').style.transform = `scaleX(${total ? shown / total : 0})`;
 	part('lesson-progress').setAttribute('aria-valuenow', String(shown));
 	setText(part('lesson-note'), note);
