@@ -54,6 +54,7 @@ static:
 server: cluster/event cluster/record viz/hub viz/model viz/trace web
 scenarios: cluster cluster/client cluster/disk cluster/event cluster/metadata cluster/world
 scenarios/generate: scenarios
+scenarios/lesson: cluster cluster/event cluster/world scenarios viz/hub viz/trace
 cmd/highwater: *
 cmd/compare:
 `

@@ -58,6 +58,9 @@ type Config struct {
 // seededOrigin is the wall clock of worlds that are to be the same every time.
 var seededOrigin = time.UnixMilli(1790481955152).UTC()
 
+// SeededOrigin is the origin of a cluster that is given none.
+func SeededOrigin() time.Time { return seededOrigin }
+
 // Cluster is a running cluster. Its methods belong to the loop, but for those of its running.
 type Cluster struct {
 	config    Config

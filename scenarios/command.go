@@ -54,6 +54,8 @@ type spec struct {
 	configs func() []string
 	// outcome says that the command ends with one of Kafka's error codes, or ok, which -> compares.
 	outcome bool
+	// paces says that the command changes how time is watched, and nothing in the cluster.
+	paces   bool
 	help    string
 	example string
 	run     func(x *execution)
@@ -205,11 +207,11 @@ func checkCommands() []spec {
 			help: "let virtual time pass", example: "sleep 5s"},
 		pacing("pause-time", "stop virtual time", Pacer.PauseTime),
 		pacing("resume-time", "let virtual time go on", Pacer.ResumeTime),
-		{name: "step", run: runStep, arguments: []argument{
+		{name: "step", paces: true, run: runStep, arguments: []argument{
 			{name: "steps", kind: kindInteger, fallback: "1", minimum: 1, maximum: 1000,
 				help: "how many deliveries, timers or completions"}},
 			help: "let one thing happen while time is paused", example: "step 3"},
-		{name: "slow", run: runSlow, arguments: []argument{
+		{name: "slow", paces: true, run: runSlow, arguments: []argument{
 			{name: "factor", kind: kindFactor, required: true, help: "how many times slower"}},
 			help: "let virtual time run slower than the wall clock", example: "slow 10"},
 		pacing("live", "let virtual time keep up with the wall clock", Pacer.Live),
@@ -222,7 +224,7 @@ func nodeFault(name, help string, do nodeAction) spec {
 }
 
 func pacing(name, help string, do func(Pacer) error) spec {
-	return spec{name: name, help: help, example: name,
+	return spec{name: name, paces: true, help: help, example: name,
 		run: func(x *execution) { runPacing(x, do) }}
 }
 

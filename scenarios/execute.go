@@ -189,9 +189,9 @@ func (x *execution) outcome(code int16, message string, result Result) {
 		x.end(result, nil)
 	case wanted == "":
 		x.end(Result{}, &Error{Kind: Failed, Position: -1,
-			Message: x.command.Name() + " failed: " + detail})
+			Outcome: got, Message: x.command.Name() + " failed: " + detail})
 	default:
-		x.end(Result{}, &Error{Kind: Failed, Position: x.command.expectsAt,
+		x.end(Result{}, &Error{Kind: Failed, Position: x.command.expectsAt, Outcome: got,
 			Message: fmt.Sprintf("the outcome was %s, not %s", detail, wanted)})
 	}
 }

@@ -23,6 +23,8 @@ type Error struct {
 	Message  string
 	Position int    // bytes from the beginning of the command; -1 when no place is at fault
 	Hint     string // the nearest valid word, or what to do
+	// Outcome is Kafka's name of the error code that a command ended with, "" without one.
+	Outcome string
 }
 
 func (e *Error) Error() string {

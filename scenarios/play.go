@@ -32,6 +32,8 @@ type Report struct {
 	Checks  int           `json:"checks"` // waits, expects and named outcomes that held
 	Virtual time.Duration `json:"virtualNs,string"`
 	Steps   []StepReport  `json:"steps"`
+	// Predictions are graded at the end of the section that decides them.
+	Predictions []Graded `json:"predictions,omitempty"`
 	// Failure is why the scenario did not even begin, or was broken off.
 	Failure string `json:"failure,omitempty"`
 }
@@ -82,8 +84,8 @@ type Player struct {
 // Run runs a scenario to its end, or to the first step that fails.
 func (p *Player) Run(ctx context.Context, s *Scenario) Report {
 	report := Report{Name: s.Name, Title: s.Title, Seed: s.Seed, Steps: []StepReport{}}
-	if !p.World.RunWhile(func() bool { return len(p.Ready()) > 0 }, p.World.Now()+bootMax) {
-		report.Failure = "the cluster did not come up: " + strings.Join(p.Ready(), ", ")
+	if err := p.Boot(); err != nil {
+		report.Failure = err.Error()
 		return report
 	}
 	report.OK = true
@@ -92,8 +94,9 @@ func (p *Player) Run(ctx context.Context, s *Scenario) Report {
 			report.OK, report.Failure = false, "broken off: "+err.Error()
 			break
 		}
-		step := p.step(&s.Steps[i])
+		step, graded := p.Step(s, i)
 		report.Steps = append(report.Steps, step)
+		report.Predictions = append(report.Predictions, graded...)
 		if !step.OK {
 			report.OK = false
 			break
@@ -101,33 +104,67 @@ func (p *Player) Run(ctx context.Context, s *Scenario) Report {
 		if s.Steps[i].Command.checks() {
 			report.Checks++
 		}
+		for _, g := range graded {
+			if !g.OK() {
+				report.OK = false
+				report.Failure = fmt.Sprintf("the prediction of line %d: %s", g.Line, g.Seen)
+			}
+		}
 	}
 	report.Virtual = p.World.Now()
 	return report
 }
 
+// Boot runs the cluster until it serves.
+func (p *Player) Boot() error {
+	if !p.World.RunWhile(func() bool { return len(p.Ready()) > 0 }, p.World.Now()+bootMax) {
+		return fmt.Errorf("the cluster did not come up: %s", strings.Join(p.Ready(), ", "))
+	}
+	return nil
+}
+
+// Checks says whether a step can fail the scenario by what it finds.
+func (s *Step) Checks() bool { return s.Command.checks() }
+
 // checks says whether the command can fail the scenario by what it finds.
 func (c *Command) checks() bool { return c.expects != "" || c.given("expression") }
 
-func (p *Player) step(s *Step) StepReport {
-	report := StepReport{Line: s.Line, Command: s.Text}
+// Step runs the step at an index. After the last one of a section it also grades the predictions
+// that the section decides.
+func (p *Player) Step(s *Scenario, i int) (StepReport, []Graded) {
+	step := &s.Steps[i]
+	report := StepReport{Line: step.Line, Command: step.Text}
+	report.OK, report.Text, report.At = p.run(step.Command, "scenario")
+	if !report.OK || !s.EndsSection(i) {
+		return report, nil
+	}
+	var graded []Graded
+	for k := range s.Predictions {
+		if q := &s.Predictions[k]; q.Section == step.Section {
+			graded = append(graded, p.Grade(q))
+		}
+	}
+	return report, graded
+}
+
+// run runs one command to its end in virtual time.
+func (p *Player) run(command *Command, by string) (ok bool, text string, at time.Duration) {
 	ended := false
 	limit := p.World.Now() + stepMax
 	for _, name := range []string{"within", "timeout", "duration"} {
-		limit += s.Command.value(name).duration
+		limit += command.value(name).duration
 	}
-	p.Executor.Run(s.Command, "scenario", func(result Result, err *Error) {
+	p.Executor.Run(command, by, func(result Result, err *Error) {
 		ended = true
-		report.OK, report.Text = err == nil, result.Text
+		ok, text = err == nil, result.Text
 		if err != nil {
-			report.Text = err.Error()
+			text = err.Error()
 		}
 	})
 	if !p.World.RunWhile(func() bool { return !ended }, limit) {
-		report.Text = fmt.Sprintf("it did not end by virtual time %v", limit)
+		text = fmt.Sprintf("it did not end by virtual time %v", limit)
 	}
-	report.At = p.World.Now()
-	return report
+	return ok, text, p.World.Now()
 }
 
 // Options are what a headless run may choose.
@@ -136,6 +173,35 @@ type Options struct {
 	DataDir string  // "" keeps everything in memory
 	Events  world.Sink
 	Log     *slog.Logger
+	// Survive lets a broken invariant take down one node instead of the process.
+	Survive bool
+}
+
+// Open starts a fresh cluster as a scenario wants it, in virtual time; nothing has run yet.
+func Open(s *Scenario, o Options) (*cluster.Cluster, error) {
+	seed := s.Seed
+	if o.Seed != nil {
+		seed = *o.Seed
+	}
+	settings := map[string]string{}
+	for _, each := range s.Settings {
+		settings[each.Name] = each.Value
+	}
+	c, err := cluster.New(cluster.Config{Seed: seed, Latency: s.Latency, Brokers: s.Brokers,
+		Controllers: s.Voters, DataDir: o.DataDir, Events: o.Events, Log: o.Log, Settings: settings,
+		PanicThrough: !o.Survive})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// NewPlayer plays on a cluster that Open started.
+func NewPlayer(c *cluster.Cluster) *Player {
+	return &Player{World: c.World(), Executor: Attach(c, nil), Ready: c.Ready}
 }
 
 // Play runs a scenario on a fresh cluster of its own. An error means that there was no cluster; a
@@ -145,22 +211,12 @@ func Play(ctx context.Context, s *Scenario, o Options) (report Report, err error
 	if o.Seed != nil {
 		chosen.Seed = *o.Seed
 	}
-	settings := map[string]string{}
-	for _, each := range s.Settings {
-		settings[each.Name] = each.Value
-	}
-	c, err := cluster.New(cluster.Config{Seed: chosen.Seed, Latency: s.Latency, Brokers: s.Brokers,
-		Controllers: s.Voters, DataDir: o.DataDir, Events: o.Events, Log: o.Log, Settings: settings,
-		PanicThrough: true})
+	c, err := Open(s, o)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.Start(); err != nil {
-		return Report{}, err
-	}
-	player := &Player{World: c.World(), Executor: Attach(c, nil), Ready: c.Ready}
-	report = player.Run(ctx, &chosen)
+	report = NewPlayer(c).Run(ctx, &chosen)
 	// The last step's own events go out with the instant that follows it.
 	next := c.World().Now() + lastInstant
 	c.World().RunWhile(func() bool { return c.World().Now() < next }, next)

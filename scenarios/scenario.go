@@ -29,6 +29,8 @@ type Scenario struct {
 	Breaks []string
 	Blocks []Block
 	Steps  []Step
+	// Predictions are the questions, in the order of the file.
+	Predictions []Prediction
 }
 
 // Block is a stretch of a scenario's text: prose as Markdown, or the inside of a fenced block.
@@ -44,6 +46,13 @@ type Step struct {
 	Column  int // of the command's beginning, from 1
 	Text    string
 	Command *Command
+	// Section counts the fenced blocks of steps, from 0.
+	Section int
+}
+
+// EndsSection says whether the step at an index is the last one of its block.
+func (s *Scenario) EndsSection(step int) bool {
+	return step+1 == len(s.Steps) || s.Steps[step+1].Section != s.Steps[step].Section
 }
 
 // Mistake is something wrong in a scenario file. Line and Column count from 1.
@@ -77,6 +86,7 @@ type fileReader struct {
 	lines    []string
 	line     int      // index of the next one
 	clients  []string // those that steps so far have started
+	sections int      // fenced blocks of steps that ended
 }
 
 func (r *fileReader) mistake(line, column int, hint, format string, args ...any) {
@@ -247,6 +257,7 @@ func (r *fileReader) body() {
 		begin = r.line + 1
 	}
 	r.block(begin, len(r.lines), "")
+	r.decidable()
 }
 
 // fenced reads a block up to its closing fence, on which it stops.
@@ -259,6 +270,12 @@ func (r *fileReader) fenced(language string) {
 	for r.line++; r.line < len(r.lines); r.line++ {
 		if strings.TrimRight(r.lines[r.line], " ") == fence {
 			r.block(opened+1, r.line, language)
+			switch language {
+			case "highwater":
+				r.sections++
+			case "predict":
+				r.prediction(opened, opened+1, r.line)
+			}
 			return
 		}
 		if language == "highwater" {
@@ -303,5 +320,6 @@ func (r *fileReader) step(line int, text string) {
 		return
 	}
 	column := len(text) - len(strings.TrimLeft(text, " \t")) + 1
-	r.scenario.Steps = append(r.scenario.Steps, Step{line, column, strings.TrimSpace(text), command})
+	r.scenario.Steps = append(r.scenario.Steps, Step{line, column, strings.TrimSpace(text),
+		command, r.sections})
 }

@@ -46,7 +46,8 @@ func TestLintFindsEveryMistakeWithItsPlace(t *testing.T) {
 func TestScenarioKeepsItsTextAndSettings(t *testing.T) {
 	s, mistakes := ParseScenario("a/b.md", []byte("---\ntitle: T\nlevel: 2\nseed: 9\nlatency: 2ms\n"+
 		"brokers: 4\ncontrollers: 1\nset broker.session.timeout.ms: 6000\n---\nHello.\n\n"+
-		"```highwater\nkill 1 # now\n\n# only\nsleep 1s\n```\nBye.\n```predict\nwhat?\n```\n"))
+		"```highwater\nkill 1 # now\n\n# only\nsleep 1s\n```\nBye.\n```predict\nwhat?\n"+
+		"- [ ] no\n- [ ] yes\n  when: alive(1)\n```\n```highwater\nrestart 1\n```\n"))
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
@@ -55,14 +56,14 @@ func TestScenarioKeepsItsTextAndSettings(t *testing.T) {
 		len(s.Voters) != 1 || len(s.Settings) != 1 {
 		t.Errorf("got %+v", s)
 	}
-	if len(s.Steps) != 2 || s.Steps[0].Line != 13 || s.Steps[1].Line != 16 {
+	if len(s.Steps) != 3 || s.Steps[0].Line != 13 || s.Steps[1].Line != 16 {
 		t.Errorf("steps %+v", s.Steps)
 	}
 	var kinds []string
 	for _, b := range s.Blocks {
 		kinds = append(kinds, fmt.Sprintf("%d%s", b.Line, b.Language))
 	}
-	if got := strings.Join(kinds, " "); got != "10 13highwater 18 20predict" {
+	if got := strings.Join(kinds, " "); got != "10 13highwater 18 20predict 26highwater" {
 		t.Errorf("blocks %s", got)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
-
 	"highwater/web"
 )
 
@@ -70,17 +68,6 @@ func harden(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) checkWorld(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id := chi.URLParam(r, "world"); id != "main" {
-			writeError(w, http.StatusNotFound, &CommandError{Position: -1,
-				Message: "there is no world " + clip(id), Hint: "main"})
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -6,31 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 
 	"highwater/cluster/event"
 	"highwater/viz/hub"
-	"highwater/web"
 )
-
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	if s.config.AskToken && !s.hasToken(r) {
-		s.problem(w, web.Problem{Status: http.StatusUnauthorized, Title: "A token is needed",
-			Detail: "Open the address with the token that was printed when the server started."})
-		return
-	}
-	if s.config.AskToken {
-		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.config.Token, Path: "/",
-			HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	if err := web.Index(s.config.Page()).Render(r.Context(), w); err != nil {
-		s.config.Log.Debug("page not sent", "error", err)
-	}
-}
 
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"ok": true})
@@ -59,13 +40,13 @@ func seqOf(r *http.Request, name string, otherwise event.Seq) (event.Seq, error)
 }
 
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {
-	_, last := s.config.Hub.Range()
+	_, last := worldOf(r).Hub.Range()
 	at, err := seqOf(r, "at", last)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	state, err := s.config.Hub.State(at)
+	state, err := worldOf(r).Hub.State(at)
 	if err != nil {
 		writeError(w, statusOf(err), err)
 		return
@@ -85,7 +66,7 @@ func statusOf(err error) int {
 }
 
 func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
-	first, last := s.config.Hub.Range()
+	first, last := worldOf(r).Hub.Range()
 	from, err := seqOf(r, "from", first)
 	to, err2 := seqOf(r, "to", last)
 	if err = errors.Join(err, err2); err != nil {
@@ -99,7 +80,7 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Content-Disposition", `attachment; filename="highwater.trace.jsonl"`)
-	if err := s.config.Hub.WriteTrace(w, from, to); err != nil {
+	if err := worldOf(r).Hub.WriteTrace(w, from, to); err != nil {
 		s.config.Log.Debug("trace not sent whole", "error", err)
 	}
 }
@@ -109,22 +90,19 @@ type commandRequest struct {
 }
 
 func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
-	var request commandRequest
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&request); err != nil {
-		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
-			Message: "not a command: " + err.Error(), Hint: `{"command":"kill 3"}`})
+	world := worldOf(r)
+	if world.Commands == nil {
+		writeError(w, http.StatusConflict, &CommandError{Position: -1,
+			Message: "a lesson runs its own steps", Hint: "free play gives you the controls"})
 		return
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
-			Message: "one command at a time"})
+	var request commandRequest
+	if !readRequest(w, r, &request, `{"command":"kill 3"}`) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	seq, result, err := s.config.Commands.Command(ctx, request.Command, "page")
+	seq, result, err := world.Commands.Command(ctx, request.Command, "page")
 	if err != nil {
 		status := http.StatusBadRequest
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -152,7 +130,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 		}
 		numbers[i] = v
 	}
-	raw, err := s.config.Batches.Batch(
+	raw, err := worldOf(r).Batches.Batch(
 		int32(numbers[0]),
 		q.Get("topic"),
 		int32(numbers[1]),

@@ -14,7 +14,7 @@ import (
 // the folded state.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	var b bytes.Buffer
-	state := s.config.Hub.Latest()
+	state := s.config.Main.Hub.Latest()
 	writeClusterMetrics(&b, state)
 	writePartitionMetrics(&b, state)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

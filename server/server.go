@@ -53,14 +53,50 @@ type Files interface {
 	ReadFile(name string) ([]byte, error)
 }
 
-// Config is what a server serves.
-type Config struct {
-	Hub      *hub.Hub
+// World is one cluster with its time, as it is served.
+type World struct {
+	Hub *hub.Hub
+	// Commands is nil where no commands are taken: a lesson runs its steps.
 	Commands Commands
 	Batches  Batches
 	// Page is asked for anew with each load.
 	Page func() web.Page
-	// Ready lists why the cluster does not serve yet.
+	// Save writes what was done in this world as a scenario.
+	Save func() []byte
+	// Lesson is nil where the world belongs to none.
+	Lesson Lesson
+}
+
+// Lesson is the lesson of one world. Its states are values that JSON can carry.
+type Lesson interface {
+	Scenario() string
+	State() any
+	// Next runs one step; after is how many the asker believes to have run, negative for any.
+	Next(after int) (state any, err error)
+	Reset() (state any, err error)
+	// Free opens another world in which free play begins after so many steps.
+	Free(steps int) (world string, err error)
+}
+
+// Lessons opens worlds for scenarios.
+type Lessons interface {
+	// Start opens a world. A *CommandError says that there is no such scenario.
+	Start(scenario string) (world string, err error)
+	// World finds an open world; the error says why there is none.
+	World(id string) (World, error)
+	// List says where all open lessons stand, as a value that JSON can carry.
+	List() any
+	// Page is the page of a scenario for which no world is open yet.
+	Page(scenario string) (web.Page, error)
+}
+
+// Config is what a server serves.
+type Config struct {
+	// Main is the world that outside Kafka clients talk to.
+	Main World
+	// Lessons opens and finds the other worlds; nil without any.
+	Lessons Lessons
+	// Ready lists why the main cluster does not serve yet.
 	Ready func() []string
 	// Token is needed for every change. The page carries it.
 	Token string
@@ -114,17 +150,28 @@ func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.checkHost, harden)
 	r.Get("/", s.page)
+	r.Get("/lesson/{scenario}", s.lessonPage)
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", s.readyz)
 	r.Get("/metrics", s.metrics)
 	r.Handle("/static/*", http.StripPrefix("/static/", s.static()))
+	r.With(s.checkReader).Get("/api/lessons", s.lessons)
+	r.With(s.checkReader, s.checkMutation).Post("/api/lessons", s.startLesson)
 	r.Route("/api/worlds/{world}", func(r chi.Router) {
-		r.Use(s.checkWorld, s.checkReader)
+		r.Use(s.checkReader, s.findWorld)
 		r.Get("/state", s.state)
 		r.Get("/trace", s.trace)
 		r.Get("/batch", s.batch)
 		r.Get("/events", s.events)
-		r.With(s.checkMutation).Post("/commands", s.commands)
+		r.Get("/scenario", s.saved)
+		r.Get("/lesson", s.lesson)
+		r.Group(func(r chi.Router) {
+			r.Use(s.checkMutation)
+			r.Post("/commands", s.commands)
+			r.Post("/steps/next", s.nextStep)
+			r.Post("/reset", s.resetLesson)
+			r.Post("/free", s.freePlay)
+		})
 	})
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
 		s.problem(w, web.Problem{Status: http.StatusNotFound, Title: "Nothing is here",

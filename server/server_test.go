@@ -42,8 +42,9 @@ func serve(t *testing.T, change func(*Config)) (*httptest.Server, *counted, *hub
 	t.Helper()
 	h := hub.New(hub.Config{Run: "run"})
 	commands := &counted{}
-	config := Config{Hub: h, Commands: commands, Batches: commands, Token: testToken,
-		Page:   func() web.Page { return web.Page{WorldID: "main", Token: testToken} },
+	config := Config{Main: World{Hub: h, Commands: commands, Batches: commands,
+		Page: func() web.Page { return web.Page{WorldID: "main", Token: testToken} },
+		Save: func() []byte { return []byte("---\n") }}, Token: testToken,
 		Ready:  func() []string { return []string{"no controller is active"} },
 		Static: fstest.MapFS{"js/x.js": {Data: []byte("1")}},
 		Log:    slog.New(slog.DiscardHandler)}

@@ -45,12 +45,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	ctx = conn.CloseRead(ctx)
 	go s.ping(ctx, conn, cancel)
-	viewer := s.config.Hub.Watch(from, r.URL.Query().Get("run"))
+	viewer := worldOf(r).Hub.Watch(from, r.URL.Query().Get("run"))
 	defer viewer.Close()
 	for {
 		frame, err := viewer.Next(ctx)
 		if err != nil {
-			conn.Close(websocket.StatusGoingAway, "the server stops")
+			conn.Close(websocket.StatusGoingAway, "this world is closed")
 			return
 		}
 		if err := s.write(ctx, conn, frame); err != nil {

@@ -19,6 +19,13 @@ type Page struct {
 	// Brokers and Controllers are the nodes in the order in which they stand on the stage.
 	Brokers     []Node
 	Controllers []Node
+	// Library lists the scenarios that can be opened as lessons.
+	Library []Entry
+	// Lesson is the open lesson; nil on the page of the main world. Without a WorldID its world is
+	// opened by the page itself.
+	Lesson *Lesson
+	// Story names the lesson that a first visit begins with, "" for none.
+	Story string
 }
 
 // Node is one broker or controller.
@@ -70,7 +77,7 @@ func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.I
 func styleSheets() []string {
 	return []string{
 		"tokens", "shell", "transport", "stage", "log", "strata", "columns", "clients", "panels",
-		"inspector", "dialogs",
+		"inspector", "dialogs", "lesson",
 	}
 }
 
@@ -110,6 +117,10 @@ func bindings() []binding {
 		{[]string{"K", "U", "R"}, "kill, power cut, restart the picked broker"},
 		{[]string{"X"}, "cut or heal a link of the picked broker"},
 		{[]string{"Ctrl K", "/"}, "command bar"},
+		{[]string{"N", "B"}, "lesson: next step, back to before this one"},
+		{[]string{"G"}, "step by event, request or command"},
+		{[]string{"M"}, "lessons"},
+		{[]string{"E"}, "lesson: its text or the events"},
 		{[]string{"I"}, "inspector"},
 		{[]string{"P"}, "projector or desk"},
 		{[]string{"D"}, "dark or light"},

@@ -112,6 +112,10 @@ func (w *World) endTurn() {
 	w.publish()
 }
 
+// Publish hands on what was emitted so far, in the middle of a turn too. Whoever stops the world
+// between two instants to look at it sees all that happened.
+func (w *World) Publish() { w.publish() }
+
 func (w *World) publish() {
 	if w.log != nil && w.log.Pending() > 0 {
 		w.spare = w.config.Events.Publish(w.log.Swap(w.spare))

@@ -32,6 +32,8 @@ type visit struct {
 	ctx  context.Context
 	main *mainWorld
 	page string
+	// world is the id of the one that the page looks at.
+	world string
 
 	mu       sync.Mutex
 	problems []string // what the page wrote to its console as an error
@@ -55,9 +57,16 @@ func browserPath(t *testing.T) string {
 // open starts a cluster and a browser, and returns when the page follows the cluster.
 func open(t *testing.T, args ...string) *visit {
 	t.Helper()
+	return openIn(t, "", args...)
+}
+
+// openIn opens a browser with one more switch, "" for none.
+func openIn(t *testing.T, browserSwitch string, args ...string) *visit {
+	t.Helper()
 	path := browserPath(t)
-	v := &visit{t: t, main: startForTest(t, args...)}
-	v.page = v.main.pageAddress()
+	v := &visit{t: t, main: startForTest(t, args...), world: "main"}
+	// Whoever asks for a world by its name gets it, and no story on the first visit.
+	v.page = v.main.pageAddress() + "?world=main"
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path),
 		chromedp.Flag("headless", "new"), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800),
@@ -65,6 +74,9 @@ func open(t *testing.T, args ...string) *visit {
 	for _, name := range []string{"disable-quic", "disable-background-networking",
 		"disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(name, true))
+	}
+	if browserSwitch != "" {
+		options = append(options, chromedp.Flag(browserSwitch, true))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), browserMax)
 	t.Cleanup(cancel)
@@ -165,7 +177,11 @@ func (v *visit) wait(expression string) {
 		};
 		look();
 	})`, waitMax.Milliseconds(), prelude(expression))
-	holds, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
+	look := chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)
+	holds, err := chromedp.Run(v.ctx, look)
+	for err != nil && strings.Contains(err.Error(), "navigated") {
+		holds, err = chromedp.Run(v.ctx, look) // the page went to another one meanwhile
+	}
 	if err != nil {
 		v.t.Fatalf("waiting for %s: %v", expression, err)
 	}
@@ -221,7 +237,7 @@ func (v *visit) command(text string) {
 }
 
 func (v *visit) api(what string) string {
-	return "http://" + v.main.listener.Addr().String() + "/api/worlds/main/" + what
+	return "http://" + v.main.listener.Addr().String() + "/api/worlds/" + v.world + "/" + what
 }
 
 func (v *visit) send(request *http.Request) (int, []byte) {

@@ -246,6 +246,12 @@ func (f *runFlags) print(w io.Writer, r scenarios.Report) error {
 			fmt.Fprintf(w, "                           %s\n", step.Text)
 		}
 	}
+	for _, g := range r.Predictions {
+		if g.OK() && !(f.quiet && r.OK) {
+			fmt.Fprintf(w, "  ok   %10s  line %-3d predict: %s\n", "", g.Line, g.Question)
+			fmt.Fprintf(w, "                           %s\n", g.Answer)
+		}
+	}
 	if r.Failure != "" {
 		fmt.Fprintf(w, "  FAIL %s\n", r.Failure)
 	}

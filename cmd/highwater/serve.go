@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -23,8 +24,11 @@ import (
 	"time"
 
 	"highwater/cluster"
+	"highwater/cluster/client"
 	"highwater/cluster/event"
 	"highwater/cluster/world"
+	"highwater/scenarios"
+	"highwater/scenarios/lesson"
 	"highwater/server"
 	"highwater/static"
 	"highwater/viz/hub"
@@ -96,6 +100,8 @@ type mainWorld struct {
 	cluster  *cluster.Cluster
 	hub      *hub.Hub
 	server   *server.Server
+	lessons  *lesson.Lessons
+	live     *scenarios.Live
 	listener net.Listener
 	token    string
 	data     string
@@ -210,8 +216,10 @@ func (m *mainWorld) startServer() error {
 	if host != "" && !isLoopback(host) {
 		hosts = append(hosts, host)
 	}
-	m.server = server.New(server.Config{Hub: m.hub, Commands: newCommander(m), Batches: m,
-		Page: m.page, Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,
+	m.live, m.lessons = scenarios.NewLive(m.cluster), lesson.New(m.log)
+	m.server = server.New(server.Config{Main: server.World{Hub: m.hub, Commands: commander{m.live},
+		Batches: m, Page: m.page, Save: m.save}, Lessons: lessonWorlds{m, m.lessons},
+		Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,
 		Static: files, Log: m.log})
 	go func() {
 		if err := m.server.Serve(m.listener); err != nil {
@@ -222,7 +230,8 @@ func (m *mainWorld) startServer() error {
 }
 
 func (m *mainWorld) page() web.Page {
-	p := web.Page{WorldID: "main", Token: m.token, Version: cluster.Version}
+	p := web.Page{WorldID: "main", Token: m.token, Version: cluster.Version,
+		Library: library(), Story: story()}
 	for _, id := range m.cluster.Brokers() {
 		p.Brokers = append(p.Brokers, web.Node{ID: int(id), Address: m.cluster.Addresses()[id]})
 	}
@@ -230,6 +239,17 @@ func (m *mainWorld) page() web.Page {
 		p.Controllers = append(p.Controllers, web.Node{ID: int(id)})
 	}
 	return p
+}
+
+// save writes what was done by hand as a scenario.
+func (m *mainWorld) save() []byte {
+	given, complete := m.live.Given()
+	of := &scenarios.Scenario{Title: "a live session", Seed: m.flags.seed,
+		Brokers: m.cluster.Brokers(), Voters: m.cluster.Controllers()}
+	for _, name := range slices.Sorted(maps.Keys(m.flags.settings)) {
+		of.Settings = append(of.Settings, client.Setting{Name: name, Value: m.flags.settings[name]})
+	}
+	return scenarios.Save(scenarios.Session{Of: of, Given: given, Incomplete: !complete})
 }
 
 func (m *mainWorld) ready() (reasons []string) {
@@ -309,7 +329,7 @@ func (m *mainWorld) announce(w io.Writer) {
 
 // close stops the page first, so that nobody watches the rest.
 func (m *mainWorld) close() error {
-	return errors.Join(m.server.Close(), m.cluster.Close(), m.closeHub())
+	return errors.Join(m.server.Close(), m.lessons.Close(), m.cluster.Close(), m.closeHub())
 }
 
 func (m *mainWorld) closeHub() error {

@@ -329,6 +329,13 @@ func (h *Hub) SetPace(p Pace) {
 	}
 }
 
+// Viewers is how many streams are open.
+func (h *Hub) Viewers() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.viewers)
+}
+
 // Subscribe returns a channel that gets a notice, at most once a frame, after events were folded.
 // cancel must be called.
 func (h *Hub) Subscribe() (news <-chan struct{}, cancel func()) {

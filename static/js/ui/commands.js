@@ -1,6 +1,7 @@
 // The way to the cluster: commands and the bytes of a batch, over HTTP.
 
-const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? '';
+/** @param {string} name @returns {string} what the server wrote into the page's head */
+export const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? '';
 
 /** @returns {string} the path under which this page's world answers */
 export const worldPath = () => `/api/worlds/${encodeURIComponent(meta('world') || 'main')}`;
@@ -24,6 +25,33 @@ export async function runCommand(command) {
 		return { ok: false, error: 'The server cannot be reached.' };
 	}
 }
+
+/** Asks the server: with a body to change something, without one to look.
+ *  @param {string} path @param {object} [body]
+ *  @returns {Promise<object>} the answer's fields, with ok and status */
+export async function ask(path, body) {
+	try {
+		const change = { method: 'POST', body: JSON.stringify(body),
+			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': meta('token') } };
+		const response = await fetch(path, body ? change : {});
+		const answer = await response.json().catch(() => ({}));
+		const { ok, status } = response;
+		const error = answer.error ?? `The server answered ${status}`;
+		return { ...answer, ok, status, error: ok ? '' : error };
+	} catch {
+		return { ok: false, status: 0, error: 'The server cannot be reached' };
+	}
+}
+
+/** Goes to another page of this server. */
+export const open = (page, { instead = false } = {}) => {
+	const url = new URL(page, location.href);
+	// Where only the part behind the # differs the browser would not load anything.
+	const isSame = url.pathname + url.search === location.pathname + location.search;
+	if (instead || isSame) location.replace(url);
+	else location.assign(url);
+	if (isSame) location.reload();
+};
 
 /** Reads the batch that holds an offset from one broker's log.
  *  @returns {Promise<import('../view/batch.js').Bytes>} */

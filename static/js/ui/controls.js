@@ -5,6 +5,7 @@ const part = (id) => document.getElementById(id);
 export function bindControls({ act, session, command }) {
 	bindLevers(command);
 	bindTransport(session, command);
+	bindGrains(act);
 	bindEvents(act);
 	part('toggle-theme').onclick = act.toggleTheme;
 	part('toggle-layout').onclick = act.toggleLayout;
@@ -12,6 +13,13 @@ export function bindControls({ act, session, command }) {
 	part('open-legend').onclick = act.toggleLegend;
 	part('open-command').onclick = act.openPalette;
 	part('close-legend').onclick = () => part('legend').close();
+	part('open-library').onclick = act.toggleLibrary;
+	for (const button of document.querySelectorAll('[data-open="library"]')) {
+		button.onclick = act.toggleLibrary;
+	}
+	for (const button of document.querySelectorAll('[data-close]')) {
+		button.onclick = () => button.closest('dialog').close();
+	}
 	part('create-topic').onclick = () => command('topic orders partitions=3 rf=3');
 	for (const dialog of document.querySelectorAll('dialog')) {
 		dialog.addEventListener('click', (event) => {
@@ -39,6 +47,12 @@ function bindTransport(session, command) {
 	part('seek').oninput = (event) => session.seek(Number(event.target.value));
 	for (const button of part('speeds').children) {
 		button.onclick = () => command(button.dataset.speed);
+	}
+}
+
+function bindGrains(act) {
+	for (const button of part('grains').children) {
+		button.onclick = () => act.setGrain(button.dataset.grain);
 	}
 }
 

@@ -5,8 +5,8 @@ const DESK_FROM = 1600; // px
 const root = document.documentElement;
 const prefersLight = matchMedia('(prefers-color-scheme: light)');
 
-/** What was stored before; storage may be switched off. */
-function stored(name) {
+/** What this browser was asked to keep; storage may be switched off. */
+export function remembered(name) {
 	try {
 		return localStorage.getItem(name);
 	} catch {
@@ -14,7 +14,7 @@ function stored(name) {
 	}
 }
 
-function store(name, value) {
+export function remember(name, value) {
 	try {
 		localStorage.setItem(name, value);
 	} catch {
@@ -23,20 +23,20 @@ function store(name, value) {
 }
 
 export function applyTheme() {
-	const chosen = stored('theme') || root.dataset.chosenTheme;
+	const chosen = remembered('theme') || root.dataset.chosenTheme;
 	root.dataset.theme = chosen || (prefersLight.matches ? 'light' : 'dark');
 	const use = document.querySelector('#toggle-theme use');
 	use?.setAttribute('href', `/static/icons.svg#${root.dataset.theme === 'dark' ? 'sun' : 'moon'}`);
 }
 
 export function toggleTheme() {
-	store('theme', root.dataset.theme === 'dark' ? 'light' : 'dark');
+	remember('theme', root.dataset.theme === 'dark' ? 'light' : 'dark');
 	applyTheme();
 }
 
 export function applyLayout() {
 	const width = window.innerWidth;
-	const chosen = stored('layout');
+	const chosen = remembered('layout');
 	const fits = width >= DESK_FROM ? 'work' : 'present';
 	root.dataset.layout = width < VIEWER_BELOW ? 'viewer' : chosen || fits;
 	return root.dataset.layout;
@@ -44,7 +44,7 @@ export function applyLayout() {
 
 export function toggleLayout() {
 	if (root.dataset.layout === 'viewer') return;
-	store('layout', root.dataset.layout === 'present' ? 'work' : 'present');
+	remember('layout', root.dataset.layout === 'present' ? 'work' : 'present');
 	applyLayout();
 }
 

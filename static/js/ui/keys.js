@@ -2,6 +2,8 @@
 
 import { linkCommand } from '../view/wires.js';
 
+const GRAINS = ['event', 'request', 'step'];
+
 export function bindKeys({ act, session, ui, scene, palette }) {
 	const lever = (word) => () => {
 		if (ui.broker !== null) act.command(`${word} ${ui.broker}`);
@@ -20,9 +22,14 @@ export function bindKeys({ act, session, ui, scene, palette }) {
 		u: lever('power-cut'),
 		r: lever('restart'),
 		x: () => cutLink(act, ui, scene()),
+		n: act.nextStep,
+		b: act.stepBack,
+		g: () => act.setGrain(GRAINS[(GRAINS.indexOf(session.grain) + 1) % GRAINS.length]),
+		m: act.toggleLibrary,
+		e: act.toggleSide,
 		'/': () => palette.open(),
 		'?': act.toggleLegend,
-		Escape: () => ui.inspector && act.toggleInspector(),
+		Escape: () => act.skipStory() || (ui.inspector && act.toggleInspector()),
 	};
 	for (let i = 0; i < 9; i += 1) keys[String(i + 1)] = () => act.pickBroker(i);
 

@@ -11,6 +11,8 @@ import { createSession } from './session.js';
 import { createPainter } from './painter.js';
 import { createToasts } from './toast.js';
 import { bindControls } from './controls.js';
+import { createLesson } from './lesson.js';
+import { beginStory } from './story.js';
 
 const FOLLOW_WITHIN_MS = 10_000; // how long a sent record may take to show up
 
@@ -50,6 +52,8 @@ const session = createSession({
 		expect(events);
 		flying.take(events, currentScene(), ui.follow, performance.now());
 	},
+	onArrived: (events) => lesson?.onArrived(events),
+	onStatus: (status) => status === 'open' && lesson?.onStatus(),
 });
 
 /** The record that the form sent is followed as soon as an event describes it. */
@@ -58,8 +62,8 @@ function expect(events) {
 	if (!expected) return;
 	if (performance.now() > expected.until) ui.expected = null;
 	for (const { event, fields } of events) {
-		if (event !== 'RecordDescribed' || fields.topic !== expected.topic) continue;
-		if (fields.key !== expected.key) continue;
+		if (event !== 'RecordDescribed' || fields.key !== expected.key) continue;
+		if (expected.topic !== null && fields.topic !== expected.topic) continue;
 		const offset = Number(fields.offset);
 		ui.expected = null;
 		ui.topic = fields.topic;
@@ -131,6 +135,23 @@ const act = {
 	toggleLegend: () => (part('legend').open ? part('legend').close() : part('legend').showModal()),
 	openPalette: () => palette.open(),
 	write: () => part('send-key').focus(),
+	toggleLibrary() {
+		const library = part('library');
+		if (library.open) library.close();
+		else library.showModal();
+	},
+	toggleSide() {
+		if (!lesson) return;
+		const { dataset } = part('app');
+		dataset.side = dataset.side === 'lesson' ? 'events' : 'lesson';
+	},
+	nextStep: () => lesson?.next(),
+	stepBack: () => lesson?.back(),
+	skipStory: () => lesson?.skipStory() ?? false,
+	setGrain(grain) {
+		session.grain = grain;
+		session.isDirty = true;
+	},
 };
 
 const isViewer = () => document.documentElement.dataset.layout === 'viewer';
@@ -149,6 +170,9 @@ async function loadBatch({ node, offset }) {
 }
 
 const palette = createPalette(runCommand);
+const lesson = createLesson({ session, act, toast });
+// Every lesson's hero has this name; it is followed wherever it first appears.
+if (lesson) ui.expected = { topic: null, key: 'order-3', until: Infinity };
 const painter = createPainter({ ui, act, session, flying, scene: currentScene });
 
 bindSendForm(command, ({ topic, key }) => {
@@ -173,11 +197,14 @@ function frame(now) {
 	// The next frame comes whatever happens in this one: one bad event must not stop the picture.
 	requestAnimationFrame(frame);
 	session.tick(now);
+	lesson?.tick(now);
 	if (session.isDirty) forget();
 	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
 	painter.paint(now);
 }
 requestAnimationFrame(frame);
+
+beginStory();
 
 // For tests: what the page believes.
 globalThis.highwater = {

@@ -123,7 +123,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 
 	function drawSaying(now) {
 		// Where a person steps, each step is read out; a live stream would never stop talking.
-		const isStill = session.isPast() || session.pace.paused;
+		const isStill = !session.isFilm() && (session.isPast() || session.pace.paused);
 		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
 		saidAt = now;
 		const saying = session.saying();
@@ -170,6 +170,10 @@ function noticeOf(scene, hasState) {
 		return { title: 'Connecting to the cluster', text };
 	}
 	if (scene.focus) return null;
+	if (part('app').dataset.lesson === 'steps') {
+		const text = 'The cluster is up and holds no records. N runs the first step.';
+		return { title: 'The lesson begins', text };
+	}
 	return {
 		title: 'No topics yet',
 		text: 'The cluster is up and holds no records. Create a topic to see its logs.',
@@ -189,6 +193,7 @@ function filmOf(session, scene) {
 		isMoving: session.isMoving(),
 		pace,
 		speed,
+		grain: session.grain,
 		skipped: film.gaps.reduce((sum, gap) => sum + gap.to - gap.from + 1, 0),
 	};
 }

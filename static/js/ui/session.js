@@ -5,6 +5,7 @@
 import { createFilm } from '../model/film.js';
 import { toJSON } from '../model/state.js';
 import { namesOf, narrate, ruleText } from '../model/narrate.js';
+import { schedule } from '../model/lesson.js';
 import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
@@ -25,25 +26,44 @@ const FILL_AFTER_MS = 700; // without a new gap: during a flood there is no catc
 const FILL_MOST = 5000; // events of a gap that is worth closing
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
 const MOVES = /^(step|live|slow|pause-time|resume-time)\b/; // of the page, not of the cluster
+const STEPS_TO_REQUEST = 60; // deliveries and timers
+const FRAME_MOST_MS = 100; // of a film between two frames, so that a hidden page misses nothing
+const GRADER = 'predict'; // who asks which answer of a prediction is right
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
 const isVisible = ({ event, fields }) =>
-	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command);
+	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command) && fields.by !== GRADER;
 const isFact = (event) =>
 	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
 /** A pin marks a turn; that a new topic gets its first leaders is none. */
 const isTurn = ({ event, fields }) =>
 	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
+const isCommand = (event) => event.event === 'CommandRan' && isVisible(event);
+/** Where something of a client arrives: its request at a broker, or an answer at the client. */
+function isRequestOf({ nodes }) {
+	const clients = nodes.filter((node) => node.role === 'client').map((node) => node.id);
+	return ({ event, node, fields }) => {
+		if (fields.idle) return false;
+		if (event === 'RequestReceived' || event === 'ResponseSent') return true;
+		return event === 'MessageDelivered' && (clients.includes(node) || clients.includes(fields.from));
+	};
+}
+/** The leader's own high watermark; followers only hear of it. */
+const isRise = ({ event, rule }) => event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
+const still = matchMedia('(prefers-reduced-motion: reduce)');
+
 /** What the caption says while everything runs; much that goes with a fact is no news. */
 const isTelling = (event) =>
 	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
 
 /** @param {object} options @param {string} options.world the path under which the world answers
  * @param {(command: string) => Promise<void>} options.command
- * @param {(events: object[]) => void} options.onEvents the events that were just shown */
-export function createSession({ world, command, onEvents }) {
+ * @param {(events: object[]) => void} options.onEvents the events that were just shown
+ * @param {(events: object[]) => void} options.onArrived the events that just came in
+ * @param {(status: string) => void} options.onStatus */
+export function createSession({ world, command, onEvents, onArrived, onStatus }) {
 	const film = createFilm();
 	const reading = {
 		all: createReading(isVisible, READ_MOST),
@@ -58,8 +78,13 @@ export function createSession({ world, command, onEvents }) {
 		pins: [],
 		isDirty: true,
 		hasState: false,
+		grain: 'event', // how far one step goes
+		lesson: null, // {next, back, resume}: what moves beyond the newest event of a lesson
+		hold: false, // what comes in waits until it is shown
 	};
 	let playedAt = 0;
+	let plan = null; // the film of a stretch of events that is being shown
+	let waiting = []; // who waits for an event to arrive
 	let gapAt = Infinity; // when the last gap came, while there may be some to close
 	let history = { isLoading: false, events: 0 };
 
@@ -71,14 +96,18 @@ export function createSession({ world, command, onEvents }) {
 			session.hasState = true;
 			if (film.first === film.last) begin();
 			session.isDirty = true;
+			heed();
 		},
 		onEvents(events) {
 			if (!events.length) return;
+			if (session.hold) session.pin();
 			film.add(events);
 			for (const list of Object.values(reading)) list.add(events);
 			session.pins = session.pins.concat(pinsOf(events)).slice(-PINS_KEPT);
 			if (session.cursor === null) onEvents(events);
 			session.isDirty = true;
+			onArrived(events);
+			heed();
 		},
 		onGap(gap) {
 			film.gap(gap);
@@ -92,6 +121,7 @@ export function createSession({ world, command, onEvents }) {
 		onStatus(status) {
 			session.status = status;
 			session.isDirty = true;
+			onStatus(status);
 		},
 	});
 
@@ -106,8 +136,16 @@ export function createSession({ world, command, onEvents }) {
 			}));
 	}
 
+	/** Tells those who wait for an event that it is there. */
+	function heed() {
+		waiting = waiting.filter(({ seq, resolve }) => seq > film.last || resolve(true));
+	}
+
 	/** Another run, or the first snapshot. */
 	function begin() {
+		for (const { resolve } of waiting) resolve(false);
+		waiting = [];
+		plan = null;
 		for (const list of Object.values(reading)) list.clear();
 		session.pins = [];
 		session.cursor = null;
@@ -165,6 +203,45 @@ export function createSession({ world, command, onEvents }) {
 		if (now > before && now - before < JUMP_MOST) onEvents(film.events(before + 1, now));
 	}
 
+	function stop() {
+		session.playing = false;
+		plan = null;
+	}
+
+	/** What a step of the transport stops at. */
+	function accepts() {
+		if (session.grain === 'step') return isCommand;
+		return session.grain === 'request' ? isRequestOf(film.head()) : isVisible;
+	}
+
+	/** Lets so much happen that a request is likely among it, and shows that much of it. */
+	async function stepToRequest() {
+		const here = film.last;
+		session.pin();
+		await command(`step ${STEPS_TO_REQUEST}`);
+		if (await session.arrived(here + 1)) session.stepOn();
+	}
+
+	/** Shows what is due of the film that is being shown. */
+	function playOn(now) {
+		plan.passed += Math.min(now - (plan.shownAt ?? now), FRAME_MOST_MS);
+		plan.shownAt = now;
+		if (plan.passed >= plan.length) {
+			const { to, done } = plan;
+			stop();
+			moveTo(to);
+			session.isTold = true;
+			done();
+			return;
+		}
+		let due = 0;
+		while (plan.next < plan.at.length && plan.at[plan.next] <= plan.passed) {
+			due = Number(plan.events[plan.next].seq);
+			plan.next += 1;
+		}
+		if (due > seq()) moveTo(due);
+	}
+
 	return Object.assign(session, {
 		film,
 		source,
@@ -174,7 +251,55 @@ export function createSession({ world, command, onEvents }) {
 		isPast: () => session.cursor !== null,
 		isMoving: () => (session.cursor === null ? !session.pace.paused : session.playing),
 
+		moveTo(to) {
+			stop();
+			moveTo(to);
+		},
+		/** Stays where the page is, though more comes in. */
+		pin() {
+			if (session.cursor === null && session.hasState) session.cursor = film.last;
+		},
+		/** @param {number} to @returns {Promise<boolean>} whether the event came */
+		arrived(to) {
+			if (film.last >= to) return Promise.resolve(true);
+			return new Promise((resolve) => waiting.push({ seq: to, resolve }));
+		},
+		/** Shows a stretch of events as a film. @param {() => void} done called at its end */
+		show(from, to, budget, done) {
+			if (still.matches) {
+				session.moveTo(to);
+				session.isTold = true;
+				done();
+				return;
+			}
+			session.cursor = Math.max(film.first, from - 1);
+			const events = film.events(from, to).filter(isVisible);
+			const weight = (event) => (isTelling(event) ? 4 : 1);
+			plan = { ...schedule(events, weight, budget), events, to, done, next: 0, passed: 0 };
+			session.playing = true;
+			session.isTold = false;
+			session.isDirty = true;
+		},
+		isFilm: () => plan !== null,
+		/** Goes to the end of the film, if one is shown. @returns {boolean} */
+		skip() {
+			if (!plan) return false;
+			plan.passed = plan.length;
+			playOn(performance.now());
+			return true;
+		},
+		/** The facts of a stretch that one would tell afterwards, in order, the last ones of many.
+		 *  @param {number} from @param {number} to @param {number} most */
+		turns(from, to, most) {
+			const names = namesOf(film.head());
+			return turnsOf(film.events(from, to).filter((e) => isTurn(e) || isRise(e)))
+				.slice(-most)
+				.map((event) => ({ seq: Number(event.seq), text: narrate(event, names) }));
+		},
+
 		toggle() {
+			if (session.cursor === null && session.lesson) return session.lesson.next();
+			if (session.lesson && !session.playing && !plan) return session.lesson.resume();
 			if (session.cursor === null) {
 				return command(session.pace.paused ? 'resume-time' : 'pause-time');
 			}
@@ -189,41 +314,58 @@ export function createSession({ world, command, onEvents }) {
 			if (!session.isMoving()) session.toggle();
 		},
 		step() {
-			session.playing = false;
-			if (session.cursor === null) return command('step');
-			return moveTo(film.next(session.cursor, isVisible));
+			stop();
+			if (session.lesson && (session.cursor === null || session.grain === 'step')) {
+				return session.lesson.next(session.grain === 'step');
+			}
+			if (session.cursor !== null) return session.stepOn();
+			return session.grain === 'request' && session.pace.paused ? stepToRequest() : command('step');
+		},
+		stepOn() {
+			session.isTold = false;
+			moveTo(film.next(seq(), accepts()));
 		},
 		async back() {
-			session.playing = false;
-			const before = () => film.previous(seq(), isVisible);
+			stop();
+			session.isTold = false;
+			if (session.lesson && session.grain === 'step') return session.lesson.back();
+			const before = () => film.previous(seq(), accepts());
 			const to = before() ?? ((await remember(HISTORY_MORE)) ? before() : film.first);
 			session.cursor = to ?? film.first;
 			session.isDirty = true;
+			return undefined;
 		},
 		seek(to) {
-			session.playing = false;
+			stop();
+			session.isTold = false;
 			if (to <= film.first) remember(HISTORY_MORE);
 			moveTo(to);
 		},
 		live() {
-			session.playing = false;
+			stop();
 			session.cursor = null;
 			session.isDirty = true;
+			if (session.lesson) return;
 			if (session.pace.paused || session.pace.mode !== 'live') command('live');
 		},
 		/** Plays the past on, one event at a time. */
 		tick(now) {
 			mend(now);
-			if (!session.playing || session.cursor === null || now - playedAt < PLAY_EVERY_MS) return;
+			if (plan && session.playing) return playOn(now);
+			if (plan) plan.shownAt = undefined;
+			if (!session.playing || session.cursor === null || now - playedAt < PLAY_EVERY_MS) {
+				return undefined;
+			}
 			playedAt = now;
 			moveTo(film.next(session.cursor, isVisible));
 			if (session.cursor === null) session.playing = false;
+			return undefined;
 		},
 
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
 		 *  while everything runs, the newest that tells something. */
 		saying() {
-			const list = session.isMoving() ? reading.telling : reading.all;
+			const list = session.isMoving() || session.isTold ? reading.telling : reading.all;
 			const { value } = list.upTo(seq()).next();
 			return value ? itemOf(value, [], namesOf(film.head())) : null;
 		},
@@ -243,6 +385,19 @@ export function createSession({ world, command, onEvents }) {
 			return found;
 		},
 	});
+}
+
+/** Many moves of one high watermark are one, from where it was to where it came. */
+function turnsOf(events) {
+	const told = new Map();
+	for (const event of events) {
+		const { node, fields } = event;
+		const key = isRise(event) ? `${node}/${fields.topic}/${fields.partition}` : event.seq;
+		const { before } = told.get(key)?.fields ?? fields;
+		told.delete(key);
+		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);
+	}
+	return [...told.values()];
 }
 
 function itemOf(event, words, names) {

@@ -45,8 +45,14 @@ export function drawTransport(film) {
 	if (seek.max !== String(last)) seek.max = last;
 	if (document.activeElement !== seek || seek.value !== String(seq)) seek.value = seq;
 	seek.setAttribute('aria-valuetext', `event ${seq} of ${last}`);
-	for (const button of part('speeds').children) {
-		const isOn = button.dataset.speed === film.speed;
+	choose(part('speeds'), 'speed', film.speed);
+	choose(part('grains'), 'grain', film.grain);
+}
+
+/** Marks the one of a row of choices that holds. */
+function choose(row, name, value) {
+	for (const button of row.children) {
+		const isOn = button.dataset[name] === value;
 		button.classList.toggle('on', isOn);
 		button.setAttribute('aria-checked', String(isOn));
 	}

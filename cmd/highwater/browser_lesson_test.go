@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"highwater/scenarios/lesson"
+)
+
+// openLesson starts a lesson's world and looks at it.
+func openLesson(v *visit, name string) lesson.State {
+	v.t.Helper()
+	l, err := v.main.lessons.Start(name)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.world = l.ID()
+	v.do(chromedp.Navigate(v.main.pageAddress() + "lesson/" + name + "?world=" + v.world))
+	v.wait(`at("lesson").dataset.state === "still" && highwater.status() === "open" &&
+		highwater.first() === 0`)
+	return l.State()
+}
+
+// lessonState asks the server where the lesson stands.
+func lessonState(v *visit) (s lesson.State) {
+	v.t.Helper()
+	response, err := http.Get(v.api("lesson"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+		v.t.Fatal(err)
+	}
+	return s
+}
+
+const (
+	still  = `at("lesson").dataset.state === "still"`
+	hurry  = `(!at("lesson-skip").hidden && (at("lesson-skip").click(), false))`
+	motion = `matchMedia("(prefers-reduced-motion: reduce)").matches`
+)
+
+// shown waits until the page has shown so many steps to their end, without waiting for the films.
+func (v *visit) shown(steps int) {
+	v.t.Helper()
+	v.wait(fmt.Sprintf(`%s || (at("lesson").dataset.shown === "%d" && %s)`, hurry, steps, still))
+}
+
+// atEnd checks that the page shows exactly what the fold says at the end of a step.
+func (v *visit) atEnd(s lesson.State, steps int) {
+	v.t.Helper()
+	want := s.Booted.To
+	if steps > 0 {
+		want = s.Steps[steps-1].To
+	}
+	v.wait(fmt.Sprintf("highwater.seq() === %d", want))
+	v.checkFold(fmt.Sprintf("at the end of step %d", steps))
+}
+
+func TestLessonRunsToItsEndAndBackWithThePageEqualToTheFold(t *testing.T) {
+	v := open(t)
+	s := openLesson(v, "leader-epochs")
+	v.atEnd(s, 0)
+	for i := range s.Steps {
+		v.click("lesson-next")
+		v.shown(i + 1)
+		s = lessonState(v)
+		if s.Done != i+1 || s.Steps[i].Status != "held" {
+			t.Fatalf("step %d: %d done, %+v", i, s.Done, s.Steps[i])
+		}
+		v.atEnd(s, i+1)
+		v.wait(fmt.Sprintf(`at("lesson-step-%d").dataset.status === "held"`, i))
+	}
+	v.wait(`at("lesson-next").disabled && text("lesson-progress").includes("23 of 23")`)
+	v.wait(`at("saw-1").textContent.includes("leads")`)
+	for i := len(s.Steps); i > 0; i-- {
+		v.click("lesson-back")
+		v.shown(i - 1)
+		v.atEnd(s, i-1)
+	}
+	v.wait(`at("lesson-back").disabled && at("lesson-step-0").dataset.status === "ahead"`)
+	v.click("lesson-next") // shows what was recorded: nothing runs again
+	v.shown(1)
+	v.atEnd(s, 1)
+	if again := lessonState(v); again.Done != len(s.Steps) || again.Steps[0].To != s.Steps[0].To {
+		t.Errorf("showing a step again changed the lesson: %+v", again.Steps[0])
+	}
+}
+
+func TestFilmOfAStepPlaysToItsEndByItself(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	v.click("lesson-next")
+	v.wait(`at("lesson").dataset.state === "showing"`)
+	v.wait(`at("lesson").dataset.shown === "1" && ` + still)
+	v.atEnd(lessonState(v), 1)
+}
+
+func TestPredictionIsGradedByTheRun(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	v.click("answer-17-2")
+	v.wait(`at("answer-17-2").getAttribute("aria-pressed") === "true" &&
+		text("verdict-17").includes("will tell")`)
+	for i := range 7 {
+		v.wait(`!at("predict-17").classList.contains("revealed")`)
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	v.wait(`at("answer-17-0").classList.contains("right") &&
+		!at("answer-17-2").classList.contains("right") && at("answer-17-1").disabled &&
+		text("verdict-17").startsWith("It went another way")`)
+	v.click("lesson-back") // before it was decided nothing is given away
+	v.wait(`!at("predict-17").classList.contains("revealed")`)
+}
+
+func TestKeyboardAloneRunsALesson(t *testing.T) {
+	v := open(t)
+	s := openLesson(v, "kill-leader")
+	for i := range 4 {
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	v.keys("n") // points at the question first
+	v.wait(`document.activeElement.dataset.testid === "answer-17-0"`)
+	v.keys(kb.Tab)
+	v.keys(kb.Enter)
+	v.wait(`at("answer-17-1").classList.contains("mine")`)
+	v.keys("n")
+	v.shown(5)
+	v.keys("b")
+	v.shown(4)
+	v.keys(kb.ArrowLeft)
+	v.wait(`at("lesson").dataset.shown === "3"`)
+	v.checkFold("one event back")
+	v.keys("g")
+	v.keys("g")
+	v.wait(`at("grain-step").getAttribute("aria-checked") === "true"`)
+	v.keys(kb.ArrowRight)
+	v.shown(4)
+	v.keys(kb.ArrowRight)
+	v.shown(5)
+	v.keys("e")
+	v.wait(`at("event-list").offsetParent !== null`)
+	v.keys("e")
+	v.keys("m")
+	v.wait(`at("library").open`)
+	v.keys(kb.Escape)
+	v.wait(`!at("library").open`)
+	for i := 5; i < len(s.Steps); i++ {
+		v.keys("n")
+		v.shown(i + 1)
+	}
+}
+
+func TestStepsOfTheTransportStopAtRequests(t *testing.T) {
+	v := open(t)
+	s := openLesson(v, "kill-leader")
+	v.keys("n")
+	v.shown(1)
+	v.click("grain-request")
+	v.click("step") // runs the second step and shows its first request
+	v.wait(fmt.Sprintf(`highwater.seq() > %d`, lessonState(v).Steps[0].To))
+	s = lessonState(v)
+	if s.Done != 2 {
+		t.Fatalf("%d steps ran", s.Done)
+	}
+	for range 3 {
+		at := v.checkFold("a request")
+		if at <= int(s.Steps[1].From) || at >= int(s.Steps[1].To) {
+			t.Fatalf("event %d is not within the step %+v", at, s.Steps[1].Range)
+		}
+		line := traceLine(v, at)
+		// 1001 is the built-in client: as the node that an answer reached, or as a request's sender.
+		if !strings.Contains(line, ":1001,") {
+			t.Errorf("a step by request stopped at %s", line)
+		}
+		v.click("step")
+		v.wait(fmt.Sprintf(`highwater.seq() > %d`, at))
+	}
+}
+
+// traceLine is one event of the world as its trace has it.
+func traceLine(v *visit, seq int) string {
+	v.t.Helper()
+	lines := strings.Split(get(v, fmt.Sprintf("trace?from=%d&to=%d", seq, seq)), "\n")
+	return lines[len(lines)-2]
+}
+
+func get(v *visit, what string) string {
+	v.t.Helper()
+	response, err := http.Get(v.api(what))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		v.t.Fatalf("%s: %d %v %s", what, response.StatusCode, err, b)
+	}
+	return string(b)
+}
+
+func TestFreePlayLeadsBackAndIsSavedAsAScenarioThatRuns(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	parent := v.world
+	for i := range 3 {
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	v.click("lesson-back")
+	v.shown(2)
+	v.click("lesson-free")
+	v.wait(`location.search.includes("kill-leader-free") && highwater.status() === "open" &&
+		highwater.seq() > 0 && text("lesson-progress").includes("free play from step 2")`)
+	v.world = evaluate[string](v, `new URLSearchParams(location.search).get("world")`)
+	v.wait(`at("leo-orders-0-1")?.dataset.value === "10"`)
+	v.click("kill-3")
+	v.wait(powered(3, "down"))
+	v.fill("send-key", "order-3")
+	v.click("send")
+	v.wait(`at("leo-orders-0-1")?.dataset.value === "11"`)
+	v.checkFold("free play")
+
+	file := filepath.Join(t.TempDir(), "saved.md")
+	saved := get(v, "scenario")
+	if err := os.WriteFile(file, []byte(saved), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"kill 3\n", "send orders key=order-3 ", "seed: 13\n"} {
+		contains(t, saved, part)
+	}
+	try(t, exitGood, "scenarios", "lint", file)
+	try(t, exitGood, "run", file)
+
+	v.click("lesson-return")
+	v.world = parent
+	v.wait(`location.search.includes("world=` + parent + `") && highwater.status() === "open"`)
+	v.shown(2)
+	v.atEnd(lessonState(v), 2)
+	v.click("lesson-reset")
+	v.wait(`at("lesson")?.dataset.done === "0" && highwater.status() === "open"`)
+	v.atEnd(lessonState(v), 0)
+}
+
+func TestFirstVisitBeginsWithAStoryThatOneButtonSkips(t *testing.T) {
+	v := open(t)
+	v.do(chromedp.Navigate(v.main.pageAddress()))
+	v.wait(`location.search.includes("story=1") && globalThis.highwater?.status() === "open"`)
+	v.wait(`!at("story-skip").hidden && at("lesson-next").offsetParent === null`)
+	v.wait(`Number(at("lesson").dataset.done) >= 1`) // nobody asked for it
+	v.click("story-skip")
+	v.wait(`text("lesson-note").includes("yours") && at("lesson-next").offsetParent !== null &&
+		at("story-skip").hidden`)
+	v.do(chromedp.Navigate(v.main.pageAddress()))
+	v.wait(`location.pathname === "/" && globalThis.highwater?.status() === "open" &&
+		at("lesson") === null`)
+}
+
+func TestReducedMotionShowsStepsAtOnce(t *testing.T) {
+	v := openIn(t, "force-prefers-reduced-motion")
+	openLesson(v, "kill-leader")
+	v.wait(motion)
+	v.keys("n")
+	v.wait(`at("lesson").dataset.shown === "1" && ` + still)
+	v.atEnd(lessonState(v), 1)
+}
+
+func TestLessonWhoseWorldWasClosedSaysSoAndStartsAgain(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	v.keys("n")
+	v.shown(1)
+	v.do(chromedp.Navigate("about:blank")) // nobody watches it any more
+	for range lesson.WorldsMax {
+		if _, err := v.main.lessons.Start("kill-leader"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.do(chromedp.Navigate(v.main.pageAddress() + "lesson/kill-leader?world=" + v.world))
+	v.wait(`document.body.textContent.includes("was closed")`)
+	v.do(chromedp.Navigate(v.main.pageAddress() + "lesson/kill-leader"))
+	v.wait(`location.search.includes("world=kill-leader-") && highwater.status() === "open" &&
+		at("lesson").dataset.done === "0"`)
+}

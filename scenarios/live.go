@@ -1,0 +1,159 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"highwater/cluster"
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+)
+
+// givenMax bounds how many commands of a session are remembered.
+const givenMax = 2000
+
+// Given is one command that somebody gave by hand, and how it ended. Times are virtual.
+type Given struct {
+	Command *Command
+	Began   time.Duration
+	Ended   time.Duration
+	Err     *Error
+	// Running says that the command has not ended yet.
+	Running bool
+}
+
+// Live runs commands on a cluster whose loop meets the wall clock, from any goroutine, and
+// remembers them, so that they can be saved as a scenario.
+type Live struct {
+	cluster  *cluster.Cluster
+	executor *Executor
+
+	mu    sync.Mutex
+	given []*Given
+	over  bool // more commands came than are remembered
+}
+
+// NewLive makes the executor of a running cluster.
+func NewLive(c *cluster.Cluster) *Live {
+	return &Live{cluster: c, executor: Attach(c, livePacer{c.World()})}
+}
+
+// ended is what a command gave.
+type ended struct {
+	result Result
+	err    *Error
+}
+
+// Command runs one command and waits until it has ended; an *Error says what was wrong with it.
+// The text goes into the session's input log.
+func (l *Live) Command(ctx context.Context, text, by string) (event.Seq, Result, error) {
+	done := make(chan ended, 1)
+	var seq event.Seq
+	err := l.cluster.World().Do(text, func() {
+		given := l.remember(text)
+		seq = l.executor.Execute(text, by, func(r Result, err *Error) {
+			l.endOf(given, err)
+			done <- ended{r, err}
+		})
+	})
+	if err != nil {
+		return 0, Result{}, err
+	}
+	select {
+	case e := <-done:
+		if e.err != nil {
+			return seq, Result{}, e.err
+		}
+		return seq, e.result, nil
+	case <-ctx.Done():
+		return seq, Result{}, fmt.Errorf("the command runs on; its answer took too long: %w", ctx.Err())
+	}
+}
+
+// remember keeps a command before its first effect. What is no command is not worth keeping.
+func (l *Live) remember(text string) *Given {
+	command, err := Parse(text)
+	if err != nil || command == nil || command.spec.paces {
+		return nil
+	}
+	now := l.cluster.World().Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.given) == givenMax {
+		l.over = true
+		return nil
+	}
+	g := &Given{Command: command, Began: now, Ended: now, Running: true}
+	l.given = append(l.given, g)
+	return g
+}
+
+// endOf notes how a remembered command ended.
+func (l *Live) endOf(g *Given, err *Error) {
+	if g == nil {
+		return
+	}
+	now := l.cluster.World().Now()
+	l.mu.Lock()
+	g.Ended, g.Err, g.Running = now, err, false
+	l.mu.Unlock()
+}
+
+// Given lists what was given so far; complete is false when more came than is remembered.
+func (l *Live) Given() (list []Given, complete bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.given {
+		list = append(list, *g)
+	}
+	return list, !l.over
+}
+
+// livePacer lets commands stop, step and slow a live clock.
+type livePacer struct{ world *world.World }
+
+// errRunning says that steps are for a stopped clock.
+var errRunning = errors.New("time is running: pause-time first, then step")
+
+func (p livePacer) PauseTime() error {
+	pace := p.world.Pace()
+	pace.Paused = true
+	p.world.SetPace(pace)
+	return nil
+}
+
+func (p livePacer) ResumeTime() error {
+	pace := p.world.Pace()
+	pace.Paused = false
+	p.world.SetPace(pace)
+	return nil
+}
+
+func (p livePacer) Step(steps int) error {
+	if !p.world.Pace().Paused {
+		return errRunning
+	}
+	for range steps {
+		if !p.world.Step() {
+			return errors.New("nothing is due any more")
+		}
+	}
+	p.world.SetPace(p.world.Pace())
+	return nil
+}
+
+func (p livePacer) Slow(factor float64) error {
+	if factor <= 0 {
+		return fmt.Errorf("a clock cannot run %g times slower", factor)
+	}
+	p.world.SetPace(world.Pace{Rate: 1 / factor})
+	return nil
+}
+
+func (p livePacer) Live() error {
+	p.world.SetPace(world.Pace{Rate: 1})
+	return nil
+}
