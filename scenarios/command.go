@@ -1,5 +1,7 @@
 package scenarios
 
+import "slices"
+
 // kind is what an argument must look like.
 type kind uint8
 
@@ -51,7 +53,7 @@ type spec struct {
 // table is the whole command language: the parser, the help, completion and docs/COMMANDS.md read
 // it, and nothing else knows a command's name.
 func table() []spec {
-	return append(append(topicCommands(), faultCommands()...), checkCommands()...)
+	return slices.Concat(topicCommands(), logCommands(), faultCommands(), checkCommands())
 }
 
 func topicCommands() []spec {

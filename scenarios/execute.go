@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"highwater/cluster/broker"
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -42,6 +43,13 @@ type Cluster interface {
 	Fenced(event.NodeID) bool
 	Topics() []string
 	PartitionCount(topic string) int
+
+	Clean(id event.NodeID, topic string, partition int32, done func(broker.CleaningReport)) error
+	Retain(topic string, partition int32) []event.NodeID
+	Replicas(topic string, partition int32) []event.NodeID
+	Segments(id event.NodeID, topic string, partition int32) ([]event.Offset, bool)
+	LogStartOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	FirstDirtyOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 }
 
 // Client is the built-in client; *client.Client is one.

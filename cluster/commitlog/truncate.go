@@ -24,7 +24,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 	if to < l.segments[0].base {
 		return l.truncateFully(to, rule)
 	}
-	if err := l.Flush(); err != nil {
+	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
 	}
 	before, size := l.end, l.Size()
@@ -43,6 +43,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 	}
 	l.written, l.synced = l.end, min(l.synced, l.end)
 	l.start = min(l.start, l.end)
+	l.firstDirty = min(l.firstDirty, l.end)
 	l.tail.release(l.end)
 	if l.epochs.truncateEnd(l.end) {
 		if err := l.writeEpochs(); err != nil {
@@ -163,7 +164,7 @@ func (l *Log) TruncateFullyAndStartAt(offset event.Offset) error {
 }
 
 func (l *Log) truncateFully(offset event.Offset, rule event.Rule) error {
-	if err := l.Flush(); err != nil {
+	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
 	}
 	before, size, start := l.end, l.Size(), l.start

@@ -44,6 +44,9 @@ LeaderEpochStarted: "{node} notes that epoch {leaderEpoch} of {topic}-{partition
 LogSynced: "~{node} has {topic}-{partition} on disk up to offset {upTo}.",
 DuplicateSuppressed: "{node} recognises a retry: {topic}-{partition} has it at offset {baseOffset}.",
 AppendRefused: "{node} refuses a batch for {topic}-{partition}: {detail}.",
+CleanerPassBegan: "{node} begins to compact {topic}-{partition} below offset {upTo}.",
+SegmentsSwapped: "{node} replaces {segments} segments of {topic}-{partition} from {baseOffset} on: of {recordsBefore} records {records} stay.",
+CleanerPassEnded: "{node} has compacted {topic}-{partition} ({outcome}): of {recordsBefore} records {recordsAfter} stay.",
 LogDirFailed: "{node}'s log directory failed at {operation}: {error}.",
 }),
 ...area("replica", {
@@ -130,4 +133,7 @@ export const rules = each({
 "group.session-timeout": ["Who is not heard from for session.timeout.ms is out.", "ClassicGroup"],
 "group.assignment-stored": ["Members get their assignments once these are committed.", "GroupMetadataManager"],
 "group.offset-under-high-watermark": ["An offset is committed once the high watermark has passed its record.", "CoordinatorRuntime"],
+"cleaner.last-value": ["Compaction keeps the newest record of each key; a deletion goes after its horizon.", "KIP-534"],
+"cleaner.dirty-ratio": ["The never compacted part of the log is larger than min.cleanable.dirty.ratio.", "LogCleanerManager"],
+"cleaner.max-lag": ["A record has waited longer than max.compaction.lag.ms.", "KIP-354"],
 }, ([text, source]) => ({ text, source }));
