@@ -182,7 +182,7 @@ func (c *cleaning) begin(job *cleaningJob) {
 	b.env.Work("clean", pass.Cost(), func() any {
 		result, err := pass.Run()
 		return passed{result, err}
-	}, func(result any) { c.ran(job, result.(passed)) })
+	}, func(result any) { c.ran(job, pass, result.(passed)) })
 	b.runTickets(h.Log)
 }
 
@@ -192,13 +192,18 @@ type passed struct {
 }
 
 // ran swaps in what a pass has written.
-func (c *cleaning) ran(job *cleaningJob, p passed) {
+func (c *cleaning) ran(job *cleaningJob, pass *cleaner.Pass, p passed) {
 	if c.job != job {
 		c.discard(p.result.Outputs) // the replica is gone
 		return
 	}
+	unreadable := errors.Is(p.err, commitlog.ErrCorrupt)
 	switch {
-	case errors.Is(p.err, commitlog.ErrCorrupt):
+	case !pass.Current(job.h.Log) && (p.err == nil || unreadable):
+		c.discard(p.result.Outputs)
+		c.end(job, outcomeSuperseded)
+		return
+	case unreadable:
 		c.b.log.Error("a log cannot be compacted", "broker", c.b.env.ID(), "topic", job.h.key.Topic,
 			"partition", job.h.key.Index, "error", p.err)
 		job.h.uncleanable = true

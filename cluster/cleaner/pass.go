@@ -24,6 +24,9 @@ type Pass struct {
 	notes    notes
 }
 
+// Current says whether what the pass read is still what the log holds.
+func (p *Pass) Current(l *commitlog.Log) bool { return l.Current(p.rewrite) }
+
 // Result is what a pass came to.
 type Result struct {
 	Outputs                           []*commitlog.Output // finished, to be swapped in their order

@@ -21,6 +21,7 @@ type Rewrite struct {
 	dir        string
 	indexBytes int64 // segment.index.bytes, of a preallocated index
 	interval   int64 // index.interval.bytes
+	cuts       int   // of the log, when this began
 }
 
 // Source is a closed segment that is being rewritten.
@@ -46,7 +47,7 @@ func (l *Log) BeginRewrite(upTo event.Offset) (*Rewrite, error) {
 		return nil, err
 	}
 	r := &Rewrite{files: l.fs, dir: l.dir, indexBytes: l.cfg.SegmentIndexBytes,
-		interval: l.cfg.IndexIntervalBytes}
+		interval: l.cfg.IndexIntervalBytes, cuts: l.cuts}
 	for i, s := range l.segments[:len(l.segments)-1] {
 		if l.endOf(i) > upTo || !s.log.Retain() {
 			break
@@ -60,6 +61,10 @@ func (l *Log) BeginRewrite(upTo event.Offset) (*Rewrite, error) {
 	}
 	return r, nil
 }
+
+// Current says whether nothing was cut from the log since the rewrite began. What a rewrite read
+// from a log that was cut is worth nothing.
+func (l *Log) Current(r *Rewrite) bool { return r.cuts == l.cuts }
 
 // Release gives the segments back.
 func (r *Rewrite) Release() error {

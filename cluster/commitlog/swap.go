@@ -49,7 +49,7 @@ func (l *Log) Swap(o *Output, then func()) error {
 // placeOf finds where the output's sources lie among the closed segments.
 func (l *Log) placeOf(o *Output) (int, bool) {
 	at := slices.Index(l.segments, o.sources[0].segment)
-	if at < 0 || at+len(o.sources) >= len(l.segments) {
+	if at < 0 || !l.Current(o.rewrite) || at+len(o.sources) >= len(l.segments) {
 		return 0, false
 	}
 	for i := range o.sources {

@@ -107,13 +107,17 @@ func (l *Log) cutSegment(s *segment, to event.Offset) error {
 		_, position = s.offsets.floor(to - 1)
 	}
 	batches := scan(s.log, position, s.written, l.chunk)
-	cut, end := int64(-1), to
+	cut, end := int64(-1), s.base
 	for batches.next() {
 		if batches.last() >= to {
-			cut, end = batches.position, min(to, event.Offset(batches.header.BaseOffset))
+			cut = batches.position
 			break
 		}
+		end = batches.last() + 1
 	}
+	// After compaction the last batch below the cut may end far below it. The log ends there, so that
+	// it ends at the same offset when it is opened again; what lies between is fetched anew.
+	end = max(end, min(to, l.start))
 	if batches.err != nil {
 		return batches.err
 	}
