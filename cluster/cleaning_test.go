@@ -161,7 +161,7 @@ func (l *keyedLoad) crashes(dice *rand.Rand) {
 }
 
 func TestCompactionLosesNoNewestRecordWhateverCrashes(t *testing.T) {
-	for seed := range seeds(t, 20, 150) {
+	for seed := range seeds(t, 10, 100) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			d, s := compactedCluster(t, seed)
 			l := d.keyedLoad()
