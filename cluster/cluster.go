@@ -75,6 +75,8 @@ type Cluster struct {
 	hung      map[event.NodeID]bool // nodes whose disk does not answer
 	// unlocked are the directories that a death let go and that are not taken again yet.
 	unlocked map[event.NodeID]bool
+	// programs are the named clients, in the order in which they were made.
+	programs []*program
 }
 
 // New prepares the nodes and opens their disks; nothing runs before Start.
@@ -122,6 +124,13 @@ func (config *Config) fill() {
 	if config.Origin.IsZero() {
 		config.Origin = seededOrigin
 	}
+}
+
+// KnownSetting says whether a setting changes what a broker here does, and what is wrong with its
+// value. Highwater's own, the rules of older versions, begin with "highwater.".
+func KnownSetting(name, value string) (known bool, err error) {
+	settings := broker.DefaultSettings()
+	return settings.Apply(name, value)
 }
 
 func (c *Cluster) applySettings() error {

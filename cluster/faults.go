@@ -14,11 +14,14 @@ func (c *Cluster) named(id event.NodeID) string {
 	if slices.Contains(c.config.Controllers, id) {
 		return fmt.Sprintf("controller %d", id)
 	}
+	if p := c.program(id); p != nil {
+		return p.role() + " " + p.name
+	}
 	return fmt.Sprintf("broker %d", id)
 }
 
 func (c *Cluster) known(id event.NodeID) error {
-	if slices.Contains(c.nodes(), id) {
+	if slices.Contains(c.nodes(), id) || c.program(id) != nil {
 		return nil
 	}
 	return fmt.Errorf("there is no node %d; there are %v", id, c.nodes())
@@ -36,6 +39,10 @@ func (c *Cluster) up(id event.NodeID) error {
 
 // end takes an incarnation away: its Raft first, which panics when its store goes before it.
 func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
+	if c.program(id) != nil {
+		c.world.StopNode(id, s)
+		return nil
+	}
 	// What it has under way ends first, so that its files do not depend on chance.
 	c.world.AwaitWork(id)
 	err := c.quorum.NodeDown(id)
@@ -105,6 +112,9 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 	if err := c.up(id); err != nil {
 		return err
 	}
+	if c.program(id) != nil { // it has no disk to lose anything from
+		return c.end(id, world.Stopping{How: "power-cut"})
+	}
 	c.world.AwaitWork(id)
 	dirty := c.disks[id].Dirty()
 	if err := c.quorum.NodeDown(id); err != nil {
@@ -135,6 +145,9 @@ func (c *Cluster) Stop(id event.NodeID) error {
 			}
 		})
 		return nil
+	}
+	if c.program(id) != nil {
+		return c.CloseProgram(id, func() {})
 	}
 	return c.end(id, world.Stopping{How: "stop"})
 }
@@ -236,6 +249,9 @@ func (c *Cluster) Delay(a, b event.NodeID, bothWays bool, d time.Duration) error
 func (c *Cluster) DiskFault(id event.NodeID, fault disk.Fault) error {
 	if err := c.known(id); err != nil {
 		return err
+	}
+	if c.disks[id] == nil {
+		return fmt.Errorf("%s has no disk", c.named(id))
 	}
 	event.DiskFaultSet{Fault: fault.Kind.String(), Delay: int64(fault.Delay)}.
 		Emit(c.world.NodeEvents(id), event.RuleNone)

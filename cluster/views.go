@@ -181,6 +181,42 @@ func (c *Cluster) Ready() []string {
 	return reasons
 }
 
+// Bounds of what Stored looks at: records of a log, and bytes of one batch.
+const (
+	storedMax      = 10_000
+	storedBytesMax = 16 << 20
+)
+
+// Stored is the values that lie in one replica's log, committed or not.
+func (c *Cluster) Stored(node event.NodeID, topic string, p int32) (values []string, ok bool) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return nil, false
+	}
+	for at := r.Log.LogStartOffset(); at < r.Log.LogEndOffset(); {
+		batch, err := c.Batch(node, topic, p, at)
+		if err != nil {
+			return nil, false
+		}
+		h, err := record.ParseHeader(batch)
+		if err != nil {
+			return nil, false
+		}
+		at = event.Offset(h.LastOffset()) + 1
+		if h.Attributes.Control() {
+			continue
+		}
+		err = record.EachRecord(batch, storedBytesMax, func(each record.Record) error {
+			values = append(values, string(each.Value))
+			return nil
+		})
+		if err != nil || len(values) > storedMax {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
 // Batch returns a copy of the batch of one replica that holds an offset, for the inspector.
 func (c *Cluster) Batch(
 	node event.NodeID,
@@ -214,4 +250,50 @@ func (c *Cluster) Batch(
 		}
 	}
 	return nil, fmt.Errorf("%s-%d on %s has no batch at offset %d", topic, p, c.named(node), offset)
+}
+
+// leaderLog is the leader's log of a partition, nil when it has none.
+func (c *Cluster) leaderLog(topic string, p int32) *partition.Partition {
+	leader, ok := c.Leader(topic, p)
+	if !ok {
+		return nil
+	}
+	return c.replica(leader, topic, p)
+}
+
+// LogBytes is the size of the leader's segments of a partition.
+func (c *Cluster) LogBytes(topic string, p int32) (int64, bool) {
+	r := c.leaderLog(topic, p)
+	if r == nil {
+		return 0, false
+	}
+	return r.Log.Size(), true
+}
+
+// BatchCount counts the batches in the leader's log of a partition.
+func (c *Cluster) BatchCount(topic string, p int32) (int, bool) {
+	r := c.leaderLog(topic, p)
+	if r == nil {
+		return 0, false
+	}
+	count := 0
+	_, err := r.Log.ReadAll(r.Log.LogStartOffset(), int(r.Log.Size())+1, r.Log.LogEndOffset(),
+		func(record.Header, []byte) error {
+			count++
+			return nil
+		})
+	return count, err == nil
+}
+
+// Checksum computes anew the CRC of the leader's batch that holds an offset.
+func (c *Cluster) Checksum(topic string, p int32, offset event.Offset) (uint32, bool) {
+	leader, ok := c.Leader(topic, p)
+	if !ok || leader == event.NoNode {
+		return 0, false
+	}
+	batch, err := c.Batch(leader, topic, p, offset)
+	if err != nil {
+		return 0, false
+	}
+	return record.Checksum(batch), true
 }

@@ -21,6 +21,7 @@ type value struct {
 	duration   time.Duration
 	partition  int32
 	replicas   [][]event.NodeID
+	implied    bool        // not written: the argument's fallback
 	expression *expression // also a node, which is only known when the command runs
 	link       link
 	fault      disk.Fault
@@ -53,7 +54,7 @@ func (a *argument) parse(w word) (value, *Error) {
 			return v, nil
 		}
 		v.text = w.text
-		v.expression, err = parseExpression(w.text, w.position)
+		v.expression, err = parseNode(w.text, w.position)
 		return v, err
 	case kindLink, kindLinkOrAll:
 		v.text = w.text
@@ -75,6 +76,14 @@ func (a *argument) parsePlain(w word, v *value) (err *Error) {
 		if problem := metadata.ValidateTopicName(w.text); problem != nil {
 			return inputError(w.position, "%s", problem)
 		}
+	case kindTopics:
+		for _, name := range strings.Split(w.text, ",") {
+			if problem := metadata.ValidateTopicName(name); problem != nil {
+				return inputError(w.position, "%s", problem)
+			}
+		}
+	case kindClient, kindNewName:
+		return checkClientName(w)
 	case kindPartition:
 		topic, partition, ok := cutPartition(w.text)
 		if !ok {
@@ -102,6 +111,23 @@ func (a *argument) parsePlain(w word, v *value) (err *Error) {
 	}
 	return err
 }
+
+// checkClientName refuses what could not be told from a number, a function or a partition.
+func checkClientName(w word) *Error {
+	for i := range len(w.text) {
+		if c := w.text[i]; !isLetter(c) && (i == 0 || !isDigit(c)) {
+			e := inputError(w.position, "%q cannot be the name of a client", w.text)
+			return e.example("shop or billing_2: letters, digits and _")
+		}
+	}
+	reserved := append(functionNames(), "true", "false", "none", "all")
+	if len(w.text) > clientNameMax || contains(reserved, w.text) {
+		return inputError(w.position, "%q cannot be the name of a client", w.text)
+	}
+	return nil
+}
+
+const clientNameMax = 40
 
 func (a *argument) integer(w word) (int64, *Error) {
 	n, err := strconv.ParseInt(w.text, 10, 64)
@@ -165,7 +191,7 @@ func parseLink(w word, orAll bool) (link, *Error) {
 	if orAll && w.text == "all" {
 		return link{all: true}, nil
 	}
-	p := &parser{lexer: lexer{text: w.text, base: w.position}}
+	p := &parser{lexer: lexer{text: w.text, base: w.position}, nodes: true}
 	if err := p.advance(); err != nil {
 		return link{}, err
 	}

@@ -1,6 +1,9 @@
 package scenarios
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // kind is what an argument must look like.
 type kind uint8
@@ -22,6 +25,9 @@ const (
 	kindPosition // earliest, latest or an offset
 	kindFactor
 	kindExpression
+	kindClient  // name of a producer or consumer
+	kindNewName // the same, of one that may be new
+	kindTopics  // orders or orders,payments
 )
 
 // argument is one argument of a command. Those with a key are written key=value.
@@ -43,6 +49,9 @@ type spec struct {
 	arguments []argument
 	// settings says that further key=value pairs are the topic's configuration.
 	settings bool
+	// configs are the names of other key=value pairs, where they configure a client; what they may
+	// be is found out when the command runs.
+	configs func() []string
 	// outcome says that the command ends with one of Kafka's error codes, or ok, which -> compares.
 	outcome bool
 	help    string
@@ -53,7 +62,8 @@ type spec struct {
 // table is the whole command language: the parser, the help, completion and docs/COMMANDS.md read
 // it, and nothing else knows a command's name.
 func table() []spec {
-	return slices.Concat(topicCommands(), logCommands(), faultCommands(), checkCommands())
+	return slices.Concat(topicCommands(), logCommands(), clientCommands(), faultCommands(),
+		checkCommands())
 }
 
 func topicCommands() []spec {
@@ -77,7 +87,10 @@ func topicCommands() []spec {
 			help:      "change a topic's configuration",
 			example:   "config strict min.insync.replicas=1"},
 		{name: "send", outcome: true, run: runSend, arguments: sendArguments(),
-			help:    "produce records, each as a batch of its own, one after the other",
+			help: "produce records: each as a batch of its own, one after the other, or by a " +
+				"producer, which makes its own batches. Key and value may hold {n}, the record's " +
+				"number from 1 on, {n+4}, which begins at 5, {n/3}, which grows with every third " +
+				"record, and {a|b|c}, which take turns",
 			example: "send strict value=hello acks=all -> NOT_ENOUGH_REPLICAS"},
 		{name: "read", outcome: true, run: runRead, arguments: readArguments(),
 			help:    "read what a consumer can see of a partition now",
@@ -103,13 +116,19 @@ func sendArguments() []argument {
 		{name: "acks", kind: kindChoice, keyed: true, fallback: "all",
 			choices: []string{"all", "0", "1", "-1"}, help: "who must have the record first"},
 		{name: "times", kind: kindInteger, keyed: true, fallback: "1", minimum: 1, maximum: 100000,
-			help: "how many batches"},
+			help: "how many records"},
 		{name: "partition", kind: kindInteger, keyed: true, maximum: 1 << 30,
 			help: "by key without it (murmur2), or without a key a sticky one"},
 		{name: "idempotent", kind: kindChoice, keyed: true, fallback: "false",
 			choices: []string{"true", "false"}, help: "enable.idempotence; needs acks=all"},
 		{name: "timeout", kind: kindDuration, keyed: true, fallback: "2m",
-			help: "delivery.timeout.ms"}}
+			help: "delivery.timeout.ms"},
+		{name: "timestamp", kind: kindInteger, keyed: true, maximum: math.MaxInt64,
+			help: "the records' timestamp in unix milliseconds; the moment of sending without it"},
+		{name: "by", kind: kindClient, keyed: true,
+			help: "the producer that sends; acks, idempotent and timeout are its own then"},
+		{name: "nowait", kind: kindChoice, choices: []string{"nowait"},
+			help: "do not wait until a producer has its acknowledgements"}}
 }
 
 func readArguments() []argument {

@@ -14,10 +14,12 @@ func (e *Executor) Complete(line string) []string {
 		return nil
 	}
 	if len(words) == 0 {
-		return startingWith(last, commandNames())
+		return startingWith(last, append(commandNames(), "consume"))
 	}
 	rows := table()
-	at := slices.IndexFunc(rows, func(s spec) bool { return s.name == words[0].text })
+	at := slices.IndexFunc(rows, func(s spec) bool {
+		return s.name == words[0].text || words[0].text == "consume" && s.name == "consumer"
+	})
 	if at < 0 {
 		return nil
 	}
@@ -62,6 +64,11 @@ func (e *Executor) completeWord(s *spec, before []word, last string) []string {
 			position++
 		}
 	}
+	if s.configs != nil {
+		for _, name := range s.configs() {
+			list = append(list, name+"=")
+		}
+	}
 	if s.settings {
 		for _, name := range settingNames() {
 			list = append(list, name+"=")
@@ -75,8 +82,10 @@ func (e *Executor) candidates(a *argument) []string {
 	c := e.config.Cluster
 	var list []string
 	switch a.kind {
-	case kindTopic:
+	case kindTopic, kindTopics:
 		return c.Topics()
+	case kindClient:
+		return c.Programs()
 	case kindPartition:
 		for _, topic := range c.Topics() {
 			list = append(list, topic+"-0")
@@ -85,6 +94,7 @@ func (e *Executor) candidates(a *argument) []string {
 		for _, id := range slices.Concat(c.Brokers(), c.Controllers()) {
 			list = append(list, show(int64(id)))
 		}
+		list = append(list, c.Programs()...)
 		if a.kind == kindNodeOrAll {
 			return append(list, "all")
 		}
@@ -110,6 +120,9 @@ func (e *Executor) links() []string {
 	for i, from := range brokers {
 		for _, to := range brokers[i+1:] {
 			list = append(list, show(int64(from))+"-"+show(int64(to)))
+		}
+		for _, name := range e.config.Cluster.Programs() {
+			list = append(list, name+"-"+show(int64(from)))
 		}
 	}
 	return list

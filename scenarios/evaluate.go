@@ -23,6 +23,14 @@ func (v *evaluation) value(e *expression) (any, *Error) {
 	switch e.operator {
 	case "literal":
 		return e.literal, nil
+	case "name":
+		name, _ := e.literal.(string)
+		id, ok := v.cluster.Named(name)
+		if !ok {
+			err := inputError(e.position, "there is no node or client %s", name)
+			return nil, err.meant(name, append(v.cluster.Programs(), functionNames()...))
+		}
+		return int64(id), nil
 	case "call":
 		return v.call(e)
 	case "&&", "||":

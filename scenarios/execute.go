@@ -37,19 +37,38 @@ type Cluster interface {
 	HighWatermark(topic string, partition int32) (event.Offset, bool)
 	HighWatermarkOn(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	LogEndOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	Stored(id event.NodeID, topic string, partition int32) ([]string, bool)
 	LogEndOffsetOfLeader(topic string, partition int32) (event.Offset, bool)
 	Controller() (event.NodeID, bool)
 	Alive(event.NodeID) bool
 	Fenced(event.NodeID) bool
 	Topics() []string
 	PartitionCount(topic string) int
-
 	Clean(id event.NodeID, topic string, partition int32, done func(broker.CleaningReport)) error
 	Retain(topic string, partition int32) []event.NodeID
 	Replicas(topic string, partition int32) []event.NodeID
 	Segments(id event.NodeID, topic string, partition int32) ([]event.Offset, bool)
 	LogStartOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	FirstDirtyOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	LogBytes(topic string, partition int32) (int64, bool)
+	BatchCount(topic string, partition int32) (int, bool)
+	Checksum(topic string, partition int32, offset event.Offset) (uint32, bool)
+
+	Programs
+}
+
+// Programs are the named producers and consumers of a cluster, and what their groups have.
+type Programs interface {
+	Programs() []string
+	Named(name string) (event.NodeID, bool)
+	AddProducer(name string, config client.ProducerConfig) error
+	AddConsumer(name string, config client.ConsumerConfig) error
+	// Producer and Consumer are nil for one that is down, or that is something else.
+	Producer(name string) *client.Producer
+	Consumer(name string) *client.Consumer
+	CloseProgram(id event.NodeID, done func()) error
+	Committed(group, topic string, partition int32) (int64, bool)
+	GroupMembers(group string) (members []string, generation int32, ok bool)
 }
 
 // Client is the built-in client; *client.Client is one.
@@ -125,6 +144,7 @@ func (e *Executor) Run(command *Command, by string, done func(Result, *Error)) e
 		e.config.Events.Cause = cause
 		defer func() { e.config.Events.Cause = 0 }()
 	}
+	x.cause = cause
 	x.client.Because(cause)
 	command.spec.run(x)
 	return cause
@@ -135,6 +155,7 @@ type execution struct {
 	*Executor
 	command *Command
 	client  Client
+	cause   event.Seq // the command's own event
 	done    func(Result, *Error)
 	ended   bool
 }
@@ -204,6 +225,10 @@ func (x *execution) node(e *expression) (event.NodeID, *Error) {
 		return 0, err
 	}
 	known := slices.Concat(x.config.Cluster.Brokers(), x.config.Cluster.Controllers())
+	for _, name := range x.config.Cluster.Programs() {
+		id, _ := x.config.Cluster.Named(name)
+		known = append(known, id)
+	}
 	if !slices.Contains(known, id) {
 		e := inputError(e.position, "there is no node %d", id)
 		e.Hint = "the nodes are " + show(nodes(known, true))
@@ -216,6 +241,11 @@ func (x *execution) node(e *expression) (event.NodeID, *Error) {
 func (x *execution) named(id event.NodeID) string {
 	if slices.Contains(x.config.Cluster.Controllers(), id) {
 		return fmt.Sprintf("controller %d", id)
+	}
+	for _, name := range x.config.Cluster.Programs() {
+		if named, _ := x.config.Cluster.Named(name); named == id {
+			return name
+		}
 	}
 	return fmt.Sprintf("broker %d", id)
 }

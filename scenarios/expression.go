@@ -6,7 +6,7 @@ import "strings"
 type expression struct {
 	position int
 	source   string // as written, for messages
-	// operator is a sign, "call", "list" or "literal".
+	// operator is a sign, "call", "list", "literal" or "name", which is a client's.
 	operator string
 	literal  any // nil (none), bool, int64 or string
 	function *function
@@ -21,11 +21,20 @@ type parser struct {
 	lexer lexer
 	token token
 	depth int
+	nodes bool // a plain name is that of a client
 }
 
 // parseExpression reads a whole text; base is its position in the command.
 func parseExpression(text string, base int) (*expression, *Error) {
-	p := &parser{lexer: lexer{text: text, base: base}}
+	return (&parser{lexer: lexer{text: text, base: base}}).whole()
+}
+
+// parseNode reads an expression that gives a node, which may be the name of a client.
+func parseNode(text string, base int) (*expression, *Error) {
+	return (&parser{lexer: lexer{text: text, base: base}, nodes: true}).whole()
+}
+
+func (p *parser) whole() (*expression, *Error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -205,6 +214,13 @@ func (p *parser) named() (*expression, *Error) {
 		return p.literal(nil)
 	}
 	f := findFunction(name.text)
+	if f == nil && p.nodes && !p.lexer.opens() {
+		e := &expression{position: name.position, operator: "name", literal: name.text}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		return p.sourced(e), nil
+	}
 	if f == nil {
 		return nil, inputError(name.position, "there is no function %s", name.text).
 			meant(name.text, functionNames())

@@ -14,10 +14,11 @@ import (
 
 // fakeCluster is a cluster of tables: faults only write down that they happened.
 type fakeCluster struct {
-	did  []string
-	down map[event.NodeID]bool
-	isr  []event.NodeID
-	hw   event.Offset
+	did      []string
+	programs []string
+	down     map[event.NodeID]bool
+	isr      []event.NodeID
+	hw       event.Offset
 }
 
 func (f *fakeCluster) note(format string, args ...any) error {
@@ -96,6 +97,10 @@ func (f *fakeCluster) LeaderEpoch(topic string, p int32) (event.Epoch, bool) {
 
 func (f *fakeCluster) HighWatermark(topic string, p int32) (event.Offset, bool) {
 	return f.hw, f.has(topic, p)
+}
+
+func (f *fakeCluster) Stored(event.NodeID, string, int32) ([]string, bool) {
+	return []string{"first"}, true
 }
 
 func (f *fakeCluster) HighWatermarkOn(id event.NodeID, topic string, p int32) (event.Offset, bool) {
@@ -224,4 +229,46 @@ func (w *fakeWorld) AlterTopic(name string, s []client.Setting, done func(client
 func (w *fakeWorld) Elect(topic string, p int32, unclean bool, done func(client.AdminResult)) {
 	_ = w.cluster.note("elect %s-%d %t", topic, p, unclean)
 	done(client.AdminResult{Code: w.code})
+}
+
+// The named clients of a fake cluster are names only: nobody of them runs.
+
+func (f *fakeCluster) Programs() []string { return f.programs }
+
+func (f *fakeCluster) Named(name string) (event.NodeID, bool) {
+	at := slices.Index(f.programs, name)
+	return event.NodeID(1002 + at), at >= 0
+}
+
+func (f *fakeCluster) AddProducer(name string, config client.ProducerConfig) error {
+	f.programs = append(f.programs, name)
+	return f.note("producer %s acks=%d linger=%v", name, config.Acks, config.Linger)
+}
+
+func (f *fakeCluster) AddConsumer(name string, config client.ConsumerConfig) error {
+	f.programs = append(f.programs, name)
+	return f.note("consumer %s %v group=%s", name, config.Topics, config.Group)
+}
+
+func (f *fakeCluster) Producer(string) *client.Producer { return nil }
+func (f *fakeCluster) Consumer(string) *client.Consumer { return nil }
+
+func (f *fakeCluster) CloseProgram(id event.NodeID, done func()) error {
+	done()
+	return f.note("close %d", id)
+}
+
+func (f *fakeCluster) Committed(group, topic string, p int32) (int64, bool) {
+	return 3, group == "billing" && f.has(topic, p)
+}
+
+func (f *fakeCluster) GroupMembers(group string) ([]string, int32, bool) {
+	return []string{"a", "b"}, 7, group == "billing"
+}
+
+func (f *fakeCluster) LogBytes(topic string, p int32) (int64, bool) { return 123, f.has(topic, p) }
+func (f *fakeCluster) BatchCount(topic string, p int32) (int, bool) { return 2, f.has(topic, p) }
+
+func (f *fakeCluster) Checksum(topic string, p int32, at event.Offset) (uint32, bool) {
+	return 1 << 31, f.has(topic, p) && at == 0
 }

@@ -11,7 +11,8 @@ import (
 // function is one row of what expressions may ask.
 type function struct {
 	name string
-	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic.
+	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic, c a client's
+	// name, r a partition or a consumer's name, g a group and o an offset.
 	forms []string
 	// reads says that a consumer has to read the partition first.
 	reads    bool
@@ -27,7 +28,9 @@ type readBack struct {
 	offsets      []any
 }
 
-func functions() []function {
+func functions() []function { return append(clusterFunctions(), clientFunctions()...) }
+
+func clusterFunctions() []function {
 	return []function{
 		{"isr", []string{"p"}, false, "list of nodes", "in-sync replicas by the metadata log",
 			onPartition(isrOf)},
@@ -41,6 +44,8 @@ func functions() []function {
 			onReplica(Cluster.HighWatermark, Cluster.HighWatermarkOn)},
 		{"leo", []string{"p", "np"}, false, "number", "log end offset on the leader, or on a broker",
 			onReplica(Cluster.LogEndOffsetOfLeader, Cluster.LogEndOffset)},
+		{"log", []string{"np"}, false, "list of texts",
+			"the values that lie in a broker's own log, committed or not", storedOn},
 		{"alive", []string{"n"}, false, "true or false", "the node runs", onNode(Cluster.Alive)},
 		{"fenced", []string{"n"}, false, "true or false",
 			"the controllers count the broker as absent", onNode(Cluster.Fenced)},
@@ -49,13 +54,19 @@ func functions() []function {
 				id, ok := v.cluster.Controller()
 				return node(id, ok), nil
 			}},
-		{"count", []string{"p"}, true, "number", "how many records a consumer can read",
+		{"count", []string{"r"}, true, "number",
+			"how many records a consumer can read of a partition, or one has polled",
 			onRead(func(r readBack) any { return int64(len(r.values)) })},
-		{"values", []string{"p"}, true, "list of texts", "the values that a consumer can read",
+		{"values", []string{"r"}, true, "list of texts",
+			"the values that a consumer can read of a partition, or one has polled",
 			onRead(func(r readBack) any { return r.values })},
-		{"keys", []string{"p"}, true, "list of texts", "the keys that a consumer can read",
+		{"read", []string{"r"}, true, "list of texts", "the same as values",
+			onRead(func(r readBack) any { return r.values })},
+		{"keys", []string{"r"}, true, "list of texts",
+			"the keys that a consumer can read of a partition, or one has polled",
 			onRead(func(r readBack) any { return r.keys })},
-		{"offsets", []string{"p"}, true, "list of numbers", "the offsets that a consumer can read",
+		{"offsets", []string{"r"}, true, "list of numbers",
+			"the offsets that a consumer can read of a partition, or one has polled",
 			onRead(func(r readBack) any { return r.offsets })},
 		{"segments", []string{"p", "np"}, false, "list of numbers",
 			"base offsets of the segments on the leader, or on a broker", onLog(segmentsOf)},
@@ -94,7 +105,8 @@ func functionNames() []string {
 
 // usage writes the function's forms.
 func (f *function) usage() string {
-	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`}
+	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`, 'c': `"CLIENT"`,
+		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET"}
 	var forms []string
 	for _, form := range f.forms {
 		var parameters []string
@@ -121,8 +133,9 @@ func (f *function) check(e *expression) *Error {
 	}
 	for i, operand := range e.operands {
 		literal := operand.operator == "literal"
-		if f.reads && (!literal || form[i] != 'p') {
-			return inputError(operand.position, "%s needs its partition as a quoted text", f.name)
+		if f.reads && !literal {
+			return inputError(operand.position,
+				"%s needs its partition or client as a quoted text", f.name)
 		}
 		if !literal {
 			continue
@@ -141,13 +154,20 @@ func checkLiteral(operand *expression, parameter byte) *Error {
 	case parameter == 'n' && !isNumber:
 		return inputError(operand.position, "%s is not a node", operand.source).
 			example(`3 or leader("t-0")`)
-	case parameter != 'n' && !isText:
+	case parameter == 'o' && !isNumber:
+		return inputError(operand.position, "%s is not an offset", operand.source)
+	case parameter != 'n' && parameter != 'o' && !isText:
 		return inputError(operand.position, "%s is not a quoted text", operand.source)
 	case parameter == 'p':
 		if _, _, ok := cutPartition(text); !ok {
 			return inputError(operand.position, "%s names no partition", operand.source).
 				example(strconv.Quote(strings.TrimSuffix(text, "-") + "-0"))
 		}
+	case parameter == 'c' || parameter == 'r':
+		if _, _, ok := cutPartition(text); ok && parameter == 'r' {
+			return nil
+		}
+		return checkClientName(word{operand.position, text})
 	}
 	return nil
 }
@@ -218,6 +238,26 @@ func onReplica(
 	}
 }
 
+func storedOn(v *evaluation, e *expression, arguments []any) (any, *Error) {
+	topic, partition, err := partitionOf(e.operands[1], arguments[1])
+	if err != nil || arguments[0] == nil {
+		return nil, err
+	}
+	id, err := nodeOf(e.operands[0], arguments[0])
+	if err != nil {
+		return nil, err
+	}
+	values, ok := v.cluster.Stored(id, topic, partition)
+	if !ok {
+		return nil, nil
+	}
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
+	}
+	return list, nil
+}
+
 func onNode(ask func(Cluster, event.NodeID) bool) evaluator {
 	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
 		if arguments[0] == nil {
@@ -233,7 +273,14 @@ func onNode(ask func(Cluster, event.NodeID) bool) evaluator {
 
 func onRead(of func(readBack) any) evaluator {
 	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
-		r := v.reads[fmt.Sprint(arguments[0])]
+		name := fmt.Sprint(arguments[0])
+		r := v.reads[name]
+		if _, _, partition := cutPartition(name); !partition {
+			var err *Error
+			if r, err = v.polledBack(e.operands[0], arguments[0]); err != nil {
+				return nil, err
+			}
+		}
 		if !r.ok {
 			return nil, nil
 		}

@@ -158,6 +158,9 @@ func (l *lexer) next() (token, *Error) {
 	return token{}, e
 }
 
+// opens says whether a parenthesis comes next.
+func (l *lexer) opens() bool { return strings.HasPrefix(l.text[l.at:], "(") }
+
 func (l *lexer) number(position int) (token, *Error) {
 	begin := l.at
 	for l.at < len(l.text) && isDigit(l.text[l.at]) {

@@ -41,7 +41,7 @@ func Parse(line string) (*Command, *Error) {
 	rows := table()
 	c := &Command{Text: strings.TrimSpace(line), values: map[string]value{}}
 	for i := range rows {
-		if rows[i].name == words[0].text {
+		if rows[i].name == words[0].text || words[0].text == "consume" && rows[i].name == "consumer" {
 			c.spec = &rows[i]
 		}
 	}
@@ -143,6 +143,9 @@ func (c *Command) keyed(key string, whole, text word) *Error {
 	if a := c.spec.argument(key); a != nil {
 		return c.set(a, text)
 	}
+	if c.spec.configs != nil {
+		return c.clientSetting(key, whole, text)
+	}
 	if !c.spec.settings {
 		return inputError(whole.position, "%s has no option %q", c.spec.name, key).
 			meant(key, c.spec.keys())
@@ -158,6 +161,20 @@ func (c *Command) keyed(key string, whole, text word) *Error {
 	}
 	if problem := def.Validate(plain); problem != nil {
 		return inputError(text.position, "%s", problem)
+	}
+	c.settings = append(c.settings, client.Setting{Name: key, Value: plain})
+	return nil
+}
+
+// clientSetting takes a configuration of a producer or consumer by Kafka's name.
+func (c *Command) clientSetting(key string, whole, text word) *Error {
+	if names := c.spec.configs(); !contains(names, key) {
+		e := inputError(whole.position, "a %s has no configuration %q", c.spec.name, key)
+		return e.meant(key, append(c.spec.keys(), names...))
+	}
+	plain, err := unquote(text.text, text.position)
+	if err != nil {
+		return err
 	}
 	c.settings = append(c.settings, client.Setting{Name: key, Value: plain})
 	return nil
@@ -198,6 +215,7 @@ func (c *Command) fill(end int) *Error {
 			if err != nil {
 				return err
 			}
+			parsed.implied = true
 			c.values[a.name] = parsed
 		}
 	}

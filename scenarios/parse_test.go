@@ -23,7 +23,6 @@ func mistakenCommands() []mistaken {
 		{`kill`, 4, "needs a node", "kill 3"},
 		{`kill   `, 4, "needs a node", "kill 3"},
 		{`kill 3 4`, 7, `no further argument "4"`, ""},
-		{`kill broker3`, 5, "no function broker3", ""},
 		{`kill leadr("t-0")`, 5, "no function leadr", "leader"},
 		{`kill 3 hard=true`, 7, `no option "hard"`, ""},
 		{`topic`, 5, "needs a topic", "topic strict"},
@@ -81,7 +80,12 @@ func mistakenChecks() []mistaken {
 		{`expect $`, 7, `"$" does not belong`, ""},
 		{`slow 0`, 5, "not a factor", ""},
 		{`step many`, 5, "whole number", ""},
-		{`restart al`, 8, "no function al", ""},
+		{`producer 3`, 9, "cannot be the name of a client", ""},
+		{`producer leader`, 9, "cannot be the name of a client", ""},
+		{`producer shop lingr=3`, 14, "no configuration", "linger"},
+		{`consumer audit`, 14, "needs a topic", ""},
+		{`expect acked(3) == 1`, 13, "not a quoted text", ""},
+		{`expect position("audit") == 1`, 7, "has not 1 arguments", ""},
 	}
 }
 
@@ -115,6 +119,11 @@ func TestCommandsAreUnderstood(t *testing.T) {
 		`wait isr("strict-0") == [1] within 30s`,
 		`expect hw("strict-0") == 0 && leo(1, "strict-0") == 2 # both`,
 		`expect !(alive(1) || fenced(2)) && values("a-b-0") != ["x", "y"]`,
+		`kill shop`, `cut shop-1`, `cut 1>shop`, `producer shop linger=20ms retries=3 acks=1`,
+		`send t by=shop nowait value=v{n} times=61`, `consume audit topic=t from=earliest`,
+		`consumer b topic=t,u group=g manual max.poll.records=2`, `poll b max=2 -> ok`, `flush shop`,
+		`seek b 3 partition=t-0`, `txn shop abort`, `expect offsets("b") == [0] && read("b") == []`,
+		`expect committed("g","t-0") == none && crc("t-0", 0) == 2772778610`,
 		`pause-time`, `resume-time`, `step`, `step 5`, `slow 2.5`, `live`,
 	} {
 		if c, err := Parse(line); err != nil || c == nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,26 @@ type Report struct {
 	Steps   []StepReport  `json:"steps"`
 	// Failure is why the scenario did not even begin, or was broken off.
 	Failure string `json:"failure,omitempty"`
+}
+
+// Judge fails a run that broke a promise, unless the scenario is there to break it; then it fails
+// the run when the promise held. broken says, by promise, how it was broken first.
+func (r *Report) Judge(s *Scenario, broken map[string]string) {
+	var failures []string
+	for _, promise := range slices.Sorted(maps.Keys(broken)) {
+		if !slices.Contains(s.Breaks, promise) {
+			failures = append(failures, "broken promise: "+broken[promise])
+		}
+	}
+	for _, promise := range s.Breaks {
+		if _, isBroken := broken[promise]; !isBroken {
+			failures = append(failures, "nothing broke "+promise)
+		}
+	}
+	if len(failures) > 0 {
+		r.OK = false
+		r.Failure = strings.TrimSpace(r.Failure + " " + strings.Join(failures, "; "))
+	}
 }
 
 // World lets virtual time pass; *world.World is one.

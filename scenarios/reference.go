@@ -13,7 +13,8 @@ func Reference() []byte {
 		"A command is a line of words. Arguments with a key are written `key=value`, in any order;\n" +
 		"quotes protect spaces; `#` begins a comment. `-> ok` or `-> NOT_ENOUGH_REPLICAS` at the\n" +
 		"end fails the command unless that was its outcome. Times are virtual: `15ms`, `30s`, `5m`.\n" +
-		"A node is its number, `controller`, or an expression such as `leader(\"orders-0\")`.\n")
+		"A node is its number, `controller`, the name of a producer or consumer, or an expression such\n" +
+		"as `leader(\"orders-0\")`.\n")
 	for _, row := range table() {
 		row.describe(&b)
 	}
@@ -62,7 +63,7 @@ func (s *spec) usage() string {
 		}
 		words = append(words, text)
 	}
-	if s.settings {
+	if s.settings || s.configs != nil {
 		words = append(words, "[CONFIG=VALUE…]")
 	}
 	if s.outcome {

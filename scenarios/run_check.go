@@ -106,7 +106,8 @@ func partitionsToRead(e *expression) []string {
 		if part.operator != "call" || !part.function.reads {
 			return
 		}
-		if text := part.operands[0].literal.(string); !contains(list, text) {
+		text := part.operands[0].literal.(string)
+		if _, _, ok := cutPartition(text); ok && !contains(list, text) {
 			list = append(list, text)
 		}
 	})

@@ -109,6 +109,14 @@ func runSend(x *execution) {
 		return
 	}
 	request.Key, request.Value = optional(c, "key"), optional(c, "value")
+	request.TimestampMs = c.value("timestamp").number
+	request.Make = func(n int) (key, value *string) {
+		return filledIn(request.Key, n), filledIn(request.Value, n)
+	}
+	if c.given("by") {
+		x.sendBy(request)
+		return
+	}
 	x.client.Send(request, func(r client.SendResult) { x.sent(r) })
 }
 
@@ -128,6 +136,14 @@ func optional(c *Command, name string) *string {
 	}
 	text := c.value(name).text
 	return &text
+}
+
+func filledIn(text *string, n int) *string {
+	if text == nil {
+		return nil
+	}
+	filled := fillIn(*text, n)
+	return &filled
 }
 
 // sentValue is the data of a send's result. Offsets are texts, for JSON's sake.

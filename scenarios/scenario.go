@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"highwater/cluster"
 	"highwater/cluster/client"
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
@@ -24,8 +25,10 @@ type Scenario struct {
 	Brokers  []event.NodeID
 	Voters   []event.NodeID // the controllers
 	Settings []client.Setting
-	Blocks   []Block
-	Steps    []Step
+	// Breaks are the promises that the scenario is there to break, as the referee names them.
+	Breaks []string
+	Blocks []Block
+	Steps  []Step
 }
 
 // Block is a stretch of a scenario's text: prose as Markdown, or the inside of a fenced block.
@@ -72,7 +75,8 @@ type fileReader struct {
 	scenario *Scenario
 	mistakes []Mistake
 	lines    []string
-	line     int // index of the next one
+	line     int      // index of the next one
+	clients  []string // those that steps so far have started
 }
 
 func (r *fileReader) mistake(line, column int, hint, format string, args ...any) {
@@ -165,6 +169,8 @@ func (r *fileReader) setting(key, text string, column int) {
 		s.Brokers = numbered(1, r.number(text, column, 1, nodesMax))
 	case "controllers":
 		s.Voters = numbered(101, r.number(text, column, 1, nodesMax))
+	case "breaks":
+		s.Breaks = strings.Fields(text)
 	case "latency":
 		d, err := duration(word{0, text})
 		if err != nil {
@@ -181,13 +187,21 @@ func (r *fileReader) brokerSetting(key, text string, column int) {
 	name, ok := strings.CutPrefix(key, "set ")
 	if !ok {
 		keys := []string{"title", "level", "minutes", "seed", "kind", "brokers", "controllers",
-			"latency", "set"}
+			"latency", "breaks", "set"}
 		e := inputError(0, "").meant(key, keys)
 		r.mistake(r.line+1, 1, e.Hint, "the front matter has no %q", key)
 		return
 	}
 	def, known := metadata.BrokerConfig(name)
 	if !known {
+		own, err := cluster.KnownSetting(name, text)
+		if own && err != nil {
+			r.mistake(r.line+1, column, "", "%v", err)
+		}
+		if own {
+			r.scenario.Settings = append(r.scenario.Settings, client.Setting{Name: name, Value: text})
+			return
+		}
 		r.mistake(r.line+1, 5, nearest(name, brokerSettingNames()), "brokers have no configuration %q",
 			name)
 		return
@@ -272,6 +286,15 @@ func (r *fileReader) step(line int, text string) {
 	}
 	if command == nil {
 		return
+	}
+	for _, used := range command.usesClients() {
+		if !contains(r.clients, used.text) {
+			e := inputError(used.position, "").meant(used.text, append(functionNames(), r.clients...))
+			r.mistake(line, used.position+1, e.Hint, "no client %s was started", used.text)
+		}
+	}
+	if name := command.startsClient(); name != "" {
+		r.clients = append(r.clients, name)
 	}
 	if len(r.scenario.Steps) == stepsMax {
 		r.mistake(line, 1, "", "a scenario has at most %d steps", stepsMax)

@@ -314,6 +314,25 @@ func (b *Broker) coordinator(id string) (*group.Coordinator, int16) {
 	return p.groups, 0
 }
 
+// Committed is the offset that a group which is coordinated here has committed for a partition.
+func (b *Broker) Committed(id, topic string, partition int32) (event.Offset, bool) {
+	c, code := b.coordinator(id)
+	if code != 0 {
+		return 0, false
+	}
+	committed, ok := c.Offset(id, group.Partition{Topic: topic, Index: partition})
+	return event.Offset(committed.Offset), ok
+}
+
+// GroupMembers lists the members of a group which is coordinated here, and tells its generation.
+func (b *Broker) GroupMembers(id string) (members []string, generation int32, ok bool) {
+	c, code := b.coordinator(id)
+	if code != 0 {
+		return nil, 0, false
+	}
+	return c.Members(id)
+}
+
 // groupClient is who a request comes from, as groups remember it.
 func (b *Broker) groupClient(call *world.Call, r *Request) group.Client {
 	return group.Client{ID: r.ClientID, Host: "/" + b.client(call.From).host}

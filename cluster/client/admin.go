@@ -147,7 +147,7 @@ func (c *Client) administer(done func(AdminResult),
 	o := c.begin(adminTimeout, func(code int16) { done(AdminResult{Code: code}) })
 	end := func(code int16, message *string) {
 		if slices.Contains(passing(), code) {
-			o.c.turn++
+			o.n.turn++
 			o.retry(code)
 			return
 		}

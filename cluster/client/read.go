@@ -31,6 +31,8 @@ type ReadRequest struct {
 
 // Record is one record that was read. Nil is null.
 type Record struct {
+	Topic       string // of what a consumer's poll returned
+	Partition   int32
 	Offset      int64
 	TimestampMs int64
 	Key, Value  *string
@@ -47,17 +49,19 @@ type ReadResult struct {
 
 // reading is one ReadRequest under way.
 type reading struct {
-	c         *Client
+	n         *network
 	request   ReadRequest
 	result    ReadResult
 	next      int64
 	done      func(ReadResult)
 	operation *operation
+	// located ends the reading once a special position has its offset.
+	located func(offset int64)
 }
 
 // Read consumes a partition once, without waiting for records that are not there yet.
 func (c *Client) Read(request ReadRequest, done func(ReadResult)) {
-	r := &reading{c: c, request: request, next: request.From, done: done,
+	r := &reading{n: &c.network, request: request, next: request.From, done: done,
 		result: ReadResult{HighWatermark: -1, LastStableOffset: -1}}
 	r.operation = c.begin(time.Duration(request.TimeoutMs)*time.Millisecond, r.end)
 	r.operation.attempt = r.attempt
@@ -97,7 +101,7 @@ func (r *reading) listOffsets(to leadership) {
 	p.Partition, p.CurrentLeaderEpoch, p.Timestamp = r.request.Partition, to.epoch, r.next
 	t.Partitions = []kmsg.ListOffsetsRequestTopicPartition{p}
 	body.Topics = []kmsg.ListOffsetsRequestTopic{t}
-	r.c.ask(to.leader, &broker.Request{Body: body}, min(requestTimeout, r.operation.left()),
+	r.n.ask(to.leader, &broker.Request{Body: body}, min(requestTimeout, r.operation.left()),
 		func(got any, code int16) {
 			response, ok := got.(*kmsg.ListOffsetsResponse)
 			if !ok || len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
@@ -110,6 +114,10 @@ func (r *reading) listOffsets(to leadership) {
 				return
 			}
 			r.next = answer.Offset
+			if r.located != nil {
+				r.located(r.next)
+				return
+			}
 			r.attempt()
 		})
 }
@@ -134,7 +142,7 @@ func (r *reading) fetch(to leadership) {
 	p.PartitionMaxBytes = fetchBytesMax
 	t.Partitions = []kmsg.FetchRequestTopicPartition{p}
 	body.Topics = []kmsg.FetchRequestTopic{t}
-	r.c.ask(to.leader, &broker.Request{Body: body}, min(requestTimeout, r.operation.left()),
+	r.n.ask(to.leader, &broker.Request{Body: body}, min(requestTimeout, r.operation.left()),
 		func(got any, code int16) {
 			answer, ok := got.(*broker.FetchAnswer)
 			if !ok {
@@ -172,13 +180,15 @@ func (r *reading) fetched(answer *broker.FetchAnswer) {
 			r.end(kerr.KafkaStorageError.Code)
 			return
 		}
-		skip := newAborted(p.AbortedTransactions, r.request.Committed)
+		d := decoding{next: r.next, most: r.request.Max, records: r.result.Records,
+			skip: newAborted(p.AbortedTransactions, r.request.Committed)}
 		for _, buffer := range loaded {
-			if !r.decode(buffer.Bytes, skip) {
+			if !d.decode(buffer.Bytes) {
 				r.end(kerr.CorruptMessage.Code)
 				return
 			}
 		}
+		r.next, r.result.Records = d.next, d.records
 	}
 	if r.full() || r.next == before {
 		r.end(0)
@@ -191,9 +201,17 @@ func (r *reading) full() bool {
 	return r.request.Max > 0 && len(r.result.Records) >= r.request.Max
 }
 
+// decoding takes records out of the batches of a fetch.
+type decoding struct {
+	next    int64 // offset of the next record that is wanted
+	most    int   // records, 0 for no bound
+	records []Record
+	skip    *aborted
+}
+
 // decode takes the records of whole batches; what lies below the offset asked for is dropped, as
 // every consumer does.
-func (r *reading) decode(b []byte, skip *aborted) bool {
+func (d *decoding) decode(b []byte) bool {
 	for len(b) > 0 {
 		h, err := record.ParseHeader(b)
 		if err != nil || h.Size() > len(b) || !record.ChecksumHolds(b[:h.Size()]) {
@@ -201,26 +219,28 @@ func (r *reading) decode(b []byte, skip *aborted) bool {
 		}
 		batch := b[:h.Size()]
 		b = b[h.Size():]
-		wanted := !skip.batch(h, batch)
+		wanted := !d.skip.batch(h, batch)
 		if wanted {
 			err = record.EachRecord(batch, inflatedMax, func(one record.Record) error {
-				r.take(h, one)
+				d.take(h, one)
 				return nil
 			})
 			if err != nil {
 				return false
 			}
 		}
-		if !r.full() {
-			r.next = h.LastOffset() + 1
+		if !d.full() {
+			d.next = h.LastOffset() + 1
 		}
 	}
 	return true
 }
 
-func (r *reading) take(h record.Header, one record.Record) {
+func (d *decoding) full() bool { return d.most > 0 && len(d.records) >= d.most }
+
+func (d *decoding) take(h record.Header, one record.Record) {
 	offset := h.BaseOffset + int64(one.OffsetDelta)
-	if offset < r.next || r.full() {
+	if offset < d.next || d.full() {
 		return
 	}
 	taken := Record{Offset: offset, TimestampMs: h.Timestamp(one), Key: textOf(one.Key),
@@ -228,7 +248,7 @@ func (r *reading) take(h record.Header, one record.Record) {
 	for _, header := range one.Headers {
 		taken.Headers = append(taken.Headers, Header{Key: header.Key, Value: textOf(header.Value)})
 	}
-	r.result.Records = append(r.result.Records, taken)
+	d.records = append(d.records, taken)
 }
 
 func textOf(b []byte) *string {

@@ -35,6 +35,18 @@ type SendRequest struct {
 	// TimeoutMs is delivery.timeout.ms of each batch, 0 for the default.
 	TimeoutMs  int
 	Idempotent bool
+	// TimestampMs is the records' timestamp, 0 for the moment of sending.
+	TimestampMs int64
+	// Make gives key and value of the nth record, counted from 1; without it all are Key and Value.
+	Make func(n int) (key, value *string)
+}
+
+// record is the nth record, counted from 1.
+func (r *SendRequest) record(n int) (key, value *string) {
+	if r.Make != nil {
+		return r.Make(n)
+	}
+	return r.Key, r.Value
 }
 
 // SendResult says how it went. Code is Kafka's error code, 0 when all batches were acknowledged.
@@ -52,18 +64,13 @@ type SendResult struct {
 type producer struct {
 	id        int64
 	epoch     int16
-	sequences map[sequenceKey]int32
+	sequences map[topicPartition]int32
 	busy      bool
 	waiting   []func()
 }
 
-type sequenceKey struct {
-	topic     string
-	partition int32
-}
-
 func newProducer() producer {
-	return producer{id: -1, epoch: -1, sequences: map[sequenceKey]int32{}}
+	return producer{id: -1, epoch: -1, sequences: map[topicPartition]int32{}}
 }
 
 // sending is one SendRequest under way.
@@ -75,6 +82,8 @@ type sending struct {
 	operation *operation // of the current batch
 	sequence  int32
 	chosen    bool // the current batch has its partition
+	key       *string
+	value     *string
 }
 
 // Send produces. It looks for a new leader as often as needed, but NOT_ENOUGH_REPLICAS and the
@@ -121,6 +130,7 @@ func (s *sending) next() {
 		return
 	}
 	s.chosen = false
+	s.key, s.value = s.request.record(s.result.Acknowledged + 1)
 	o := s.c.begin(time.Duration(s.request.TimeoutMs)*time.Millisecond, s.end)
 	o.attempt = s.attempt
 	s.operation = o
@@ -146,12 +156,12 @@ func (s *sending) choose(partitions int32) {
 	s.chosen = true
 	if s.result.Partition = s.request.Partition; s.result.Partition < 0 {
 		bytes := record.HeaderBytes
-		if s.request.Value != nil {
-			bytes += len(*s.request.Value)
+		if s.value != nil {
+			bytes += len(*s.value)
 		}
-		s.result.Partition = s.c.choose(s.request.Topic, s.request.Key, bytes, partitions)
+		s.result.Partition = s.c.choose(s.request.Topic, s.key, bytes, partitions)
 	}
-	s.sequence = s.c.producer.sequences[sequenceKey{s.request.Topic, s.result.Partition}]
+	s.sequence = s.c.producer.sequences[topicPartition{s.request.Topic, s.result.Partition}]
 }
 
 func (s *sending) initProducer() {
@@ -179,7 +189,11 @@ func (s *sending) batch() (broker.Batch, error) {
 	for i, h := range s.request.Headers {
 		headers[i] = record.RecordHeader{Key: h.Key, Value: bytesOf(h.Value)}
 	}
-	b.Add(s.c.env.UnixMilli(), bytesOf(s.request.Key), bytesOf(s.request.Value), headers...)
+	timestamp := s.request.TimestampMs
+	if timestamp == 0 {
+		timestamp = s.c.env.UnixMilli()
+	}
+	b.Add(timestamp, bytesOf(s.key), bytesOf(s.value), headers...)
 	sealed, err := b.Bytes()
 	if err != nil {
 		return broker.Batch{}, err
@@ -256,7 +270,7 @@ func (s *sending) acknowledged(offset int64) {
 	s.result.Acknowledged++
 	s.result.Message = ""
 	if s.request.Idempotent {
-		key := sequenceKey{s.request.Topic, s.result.Partition}
+		key := topicPartition{s.request.Topic, s.result.Partition}
 		s.c.producer.sequences[key] = nextSequence(s.sequence)
 	}
 	s.next()

@@ -175,6 +175,34 @@ var narrations = map[Kind]told{
 		narration: "Group {group} has rebalanced, generation {generation}: {outcome}."},
 	KindOffsetCommitted: {class: Detail,
 		narration: "Group {group} has committed {offset} for {topic}-{partition}."},
+	KindClientStarted: {narration: "The {role} {name} begins."},
+	KindRecordsBuffered: {class: Detail,
+		narration: "{node} puts {added} records into its batch for {topic}-{partition}: {records} are in it."},
+	KindRecordsNotBuffered: {
+		narration: "{node} could not even buffer {records} records for {topic}: {reason}."},
+	KindSendBlocked: {narration: "{node} stands still and waits for {what}.",
+		pair: "SendUnblocked"},
+	KindSendUnblocked: {narration: "{node} no longer waits: {outcome}."},
+	KindBatchDrained: {class: Detail,
+		narration: "{node} sends a batch of {records} records for {topic}-{partition} to {to}."},
+	KindBatchRequeued: {
+		narration: "{node} will send its batch for {topic}-{partition} again: {reason}."},
+	KindBatchBelieved: {class: Detail,
+		narration: "{node} believes that {records} records for {topic}-{partition} are {belief}."},
+	KindProducerIDChanged: {
+		narration: "{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}."},
+	KindClientTransactionChanged: {
+		narration: "{node}'s transaction is now {after}: {reason}."},
+	KindMembershipChanged: {narration: "{node} is {state} in group {group}: {reason}."},
+	KindPartitionAssigned: {narration: "{node} now reads {topic}-{partition}."},
+	KindPartitionRevoked:  {narration: "{node} no longer reads {topic}-{partition}: {reason}."},
+	KindPositionMoved: {
+		narration: "{node} will read {topic}-{partition} from offset {after}: {reason}."},
+	KindRecordsPolled: {class: Detail,
+		narration: "{node} polls {records} records of {topic}-{partition} from offset {before}."},
+	KindPositionCommitted: {class: Detail,
+		narration: "{node} knows {offset} of {topic}-{partition} to be committed for {group}."},
+	KindCommitFailed: {narration: "{node} could not commit its offsets: {reason}."},
 	KindRecordingTruncated: {
 		narration: "The recorder is full: events before {from} are no longer kept."},
 }

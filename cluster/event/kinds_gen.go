@@ -73,6 +73,23 @@ const (
 	KindRebalanceBegan             Kind = 67
 	KindRebalanceEnded             Kind = 68
 	KindOffsetCommitted            Kind = 69
+	KindClientStarted              Kind = 70
+	KindRecordsBuffered            Kind = 71
+	KindRecordsNotBuffered         Kind = 72
+	KindSendBlocked                Kind = 73
+	KindSendUnblocked              Kind = 74
+	KindBatchDrained               Kind = 75
+	KindBatchRequeued              Kind = 76
+	KindBatchBelieved              Kind = 77
+	KindProducerIDChanged          Kind = 78
+	KindClientTransactionChanged   Kind = 79
+	KindMembershipChanged          Kind = 80
+	KindPartitionAssigned          Kind = 81
+	KindPartitionRevoked           Kind = 82
+	KindPositionMoved              Kind = 83
+	KindRecordsPolled              Kind = 84
+	KindPositionCommitted          Kind = 85
+	KindCommitFailed               Kind = 86
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -1766,6 +1783,439 @@ func (c *Chunk) OffsetCommitted(r *Record) OffsetCommitted {
 	}
 }
 
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e ClientStarted) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindClientStarted, rule)
+	r.Values[0] = em.text(e.Name)
+	r.Values[1] = em.text(e.Role)
+	r.Values[2] = em.text(e.Group)
+	r.Values[3] = em.text(e.Settings)
+	r.Values[4] = int64(e.BufferMemory)
+	return r.Seq
+}
+
+// ClientStarted reads the fact back from a record of its kind.
+func (c *Chunk) ClientStarted(r *Record) ClientStarted {
+	return ClientStarted{
+		Name:         c.Text(r.Values[0]),
+		Role:         c.Text(r.Values[1]),
+		Group:        c.Text(r.Values[2]),
+		Settings:     c.Text(r.Values[3]),
+		BufferMemory: int64(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e RecordsBuffered) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindRecordsBuffered, rule)
+	r.Values[0] = int64(e.Batch)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Added)
+	r.Values[4] = int64(e.Records)
+	r.Values[5] = int64(e.Bytes)
+	r.Values[6] = int64(e.Memory)
+	return r.Seq
+}
+
+// RecordsBuffered reads the fact back from a record of its kind.
+func (c *Chunk) RecordsBuffered(r *Record) RecordsBuffered {
+	return RecordsBuffered{
+		Batch:     int64(r.Values[0]),
+		Topic:     c.Text(r.Values[1]),
+		Partition: int32(r.Values[2]),
+		Added:     int32(r.Values[3]),
+		Records:   int32(r.Values[4]),
+		Bytes:     int32(r.Values[5]),
+		Memory:    int64(r.Values[6]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e RecordsNotBuffered) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindRecordsNotBuffered, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Records)
+	r.Values[2] = int64(e.ErrorCode)
+	r.Values[3] = em.text(e.Reason)
+	return r.Seq
+}
+
+// RecordsNotBuffered reads the fact back from a record of its kind.
+func (c *Chunk) RecordsNotBuffered(r *Record) RecordsNotBuffered {
+	return RecordsNotBuffered{
+		Topic:     c.Text(r.Values[0]),
+		Records:   int32(r.Values[1]),
+		ErrorCode: int32(r.Values[2]),
+		Reason:    c.Text(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e SendBlocked) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindSendBlocked, rule)
+	r.Values[0] = int64(e.Job)
+	r.Values[1] = em.text(e.What)
+	r.Values[2] = em.text(e.Topic)
+	r.Values[3] = int64(e.Memory)
+	r.Values[4] = int64(e.Due)
+	return r.Seq
+}
+
+// SendBlocked reads the fact back from a record of its kind.
+func (c *Chunk) SendBlocked(r *Record) SendBlocked {
+	return SendBlocked{
+		Job:    int64(r.Values[0]),
+		What:   c.Text(r.Values[1]),
+		Topic:  c.Text(r.Values[2]),
+		Memory: int64(r.Values[3]),
+		Due:    int64(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e SendUnblocked) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindSendUnblocked, rule)
+	r.Values[0] = int64(e.Job)
+	r.Values[1] = em.text(e.Outcome)
+	return r.Seq
+}
+
+// SendUnblocked reads the fact back from a record of its kind.
+func (c *Chunk) SendUnblocked(r *Record) SendUnblocked {
+	return SendUnblocked{
+		Job:     int64(r.Values[0]),
+		Outcome: c.Text(r.Values[1]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e BatchDrained) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindBatchDrained, rule)
+	r.Values[0] = int64(e.Batch)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.To)
+	r.Values[4] = int64(e.Records)
+	r.Values[5] = int64(e.Bytes)
+	r.Values[6] = int64(e.Attempt)
+	r.Values[7] = int64(e.ProducerID)
+	r.Values[8] = int64(e.ProducerEpoch)
+	r.Values[9] = int64(e.Sequence)
+	return r.Seq
+}
+
+// BatchDrained reads the fact back from a record of its kind.
+func (c *Chunk) BatchDrained(r *Record) BatchDrained {
+	return BatchDrained{
+		Batch:         int64(r.Values[0]),
+		Topic:         c.Text(r.Values[1]),
+		Partition:     int32(r.Values[2]),
+		To:            NodeID(r.Values[3]),
+		Records:       int32(r.Values[4]),
+		Bytes:         int32(r.Values[5]),
+		Attempt:       int32(r.Values[6]),
+		ProducerID:    int64(r.Values[7]),
+		ProducerEpoch: int32(r.Values[8]),
+		Sequence:      int32(r.Values[9]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e BatchRequeued) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindBatchRequeued, rule)
+	r.Values[0] = int64(e.Batch)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Attempt)
+	r.Values[4] = int64(e.ErrorCode)
+	r.Values[5] = em.text(e.Reason)
+	r.Values[6] = flag(e.Uncertain)
+	return r.Seq
+}
+
+// BatchRequeued reads the fact back from a record of its kind.
+func (c *Chunk) BatchRequeued(r *Record) BatchRequeued {
+	return BatchRequeued{
+		Batch:     int64(r.Values[0]),
+		Topic:     c.Text(r.Values[1]),
+		Partition: int32(r.Values[2]),
+		Attempt:   int32(r.Values[3]),
+		ErrorCode: int32(r.Values[4]),
+		Reason:    c.Text(r.Values[5]),
+		Uncertain: r.Values[6] != 0,
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e BatchBelieved) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindBatchBelieved, rule)
+	r.Values[0] = int64(e.Batch)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Records)
+	r.Values[4] = em.text(e.Belief)
+	r.Values[5] = int64(e.BaseOffset)
+	r.Values[6] = int64(e.ErrorCode)
+	r.Values[7] = em.text(e.Reason)
+	r.Values[8] = int64(e.Memory)
+	return r.Seq
+}
+
+// BatchBelieved reads the fact back from a record of its kind.
+func (c *Chunk) BatchBelieved(r *Record) BatchBelieved {
+	return BatchBelieved{
+		Batch:      int64(r.Values[0]),
+		Topic:      c.Text(r.Values[1]),
+		Partition:  int32(r.Values[2]),
+		Records:    int32(r.Values[3]),
+		Belief:     c.Text(r.Values[4]),
+		BaseOffset: Offset(r.Values[5]),
+		ErrorCode:  int32(r.Values[6]),
+		Reason:     c.Text(r.Values[7]),
+		Memory:     int64(r.Values[8]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e ProducerIDChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindProducerIDChanged, rule)
+	r.Values[0] = int64(e.ProducerID)
+	r.Values[1] = int64(e.ProducerEpoch)
+	r.Values[2] = em.text(e.Reason)
+	return r.Seq
+}
+
+// ProducerIDChanged reads the fact back from a record of its kind.
+func (c *Chunk) ProducerIDChanged(r *Record) ProducerIDChanged {
+	return ProducerIDChanged{
+		ProducerID:    int64(r.Values[0]),
+		ProducerEpoch: int32(r.Values[1]),
+		Reason:        c.Text(r.Values[2]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e ClientTransactionChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindClientTransactionChanged, rule)
+	r.Values[0] = em.text(e.TransactionalID)
+	r.Values[1] = em.text(e.Before)
+	r.Values[2] = em.text(e.After)
+	r.Values[3] = em.text(e.Reason)
+	return r.Seq
+}
+
+// ClientTransactionChanged reads the fact back from a record of its kind.
+func (c *Chunk) ClientTransactionChanged(r *Record) ClientTransactionChanged {
+	return ClientTransactionChanged{
+		TransactionalID: c.Text(r.Values[0]),
+		Before:          c.Text(r.Values[1]),
+		After:           c.Text(r.Values[2]),
+		Reason:          c.Text(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e MembershipChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindMembershipChanged, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Member)
+	r.Values[2] = int64(e.Generation)
+	r.Values[3] = em.text(e.State)
+	r.Values[4] = em.text(e.Reason)
+	return r.Seq
+}
+
+// MembershipChanged reads the fact back from a record of its kind.
+func (c *Chunk) MembershipChanged(r *Record) MembershipChanged {
+	return MembershipChanged{
+		Group:      c.Text(r.Values[0]),
+		Member:     c.Text(r.Values[1]),
+		Generation: int32(r.Values[2]),
+		State:      c.Text(r.Values[3]),
+		Reason:     c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PartitionAssigned) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPartitionAssigned, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = int64(e.Generation)
+	r.Values[2] = em.text(e.Topic)
+	r.Values[3] = int64(e.Partition)
+	return r.Seq
+}
+
+// PartitionAssigned reads the fact back from a record of its kind.
+func (c *Chunk) PartitionAssigned(r *Record) PartitionAssigned {
+	return PartitionAssigned{
+		Group:      c.Text(r.Values[0]),
+		Generation: int32(r.Values[1]),
+		Topic:      c.Text(r.Values[2]),
+		Partition:  int32(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PartitionRevoked) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPartitionRevoked, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = int64(e.Generation)
+	r.Values[2] = em.text(e.Topic)
+	r.Values[3] = int64(e.Partition)
+	r.Values[4] = em.text(e.Reason)
+	return r.Seq
+}
+
+// PartitionRevoked reads the fact back from a record of its kind.
+func (c *Chunk) PartitionRevoked(r *Record) PartitionRevoked {
+	return PartitionRevoked{
+		Group:      c.Text(r.Values[0]),
+		Generation: int32(r.Values[1]),
+		Topic:      c.Text(r.Values[2]),
+		Partition:  int32(r.Values[3]),
+		Reason:     c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PositionMoved) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPositionMoved, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.Before)
+	r.Values[3] = int64(e.After)
+	r.Values[4] = em.text(e.Reason)
+	return r.Seq
+}
+
+// PositionMoved reads the fact back from a record of its kind.
+func (c *Chunk) PositionMoved(r *Record) PositionMoved {
+	return PositionMoved{
+		Topic:     c.Text(r.Values[0]),
+		Partition: int32(r.Values[1]),
+		Before:    Offset(r.Values[2]),
+		After:     Offset(r.Values[3]),
+		Reason:    c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e RecordsPolled) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindRecordsPolled, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.Records)
+	r.Values[3] = int64(e.Before)
+	r.Values[4] = int64(e.After)
+	return r.Seq
+}
+
+// RecordsPolled reads the fact back from a record of its kind.
+func (c *Chunk) RecordsPolled(r *Record) RecordsPolled {
+	return RecordsPolled{
+		Topic:     c.Text(r.Values[0]),
+		Partition: int32(r.Values[1]),
+		Records:   int32(r.Values[2]),
+		Before:    Offset(r.Values[3]),
+		After:     Offset(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PositionCommitted) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPositionCommitted, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Offset)
+	r.Values[4] = em.text(e.How)
+	return r.Seq
+}
+
+// PositionCommitted reads the fact back from a record of its kind.
+func (c *Chunk) PositionCommitted(r *Record) PositionCommitted {
+	return PositionCommitted{
+		Group:     c.Text(r.Values[0]),
+		Topic:     c.Text(r.Values[1]),
+		Partition: int32(r.Values[2]),
+		Offset:    Offset(r.Values[3]),
+		How:       c.Text(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e CommitFailed) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindCommitFailed, rule)
+	r.Values[0] = em.text(e.Group)
+	r.Values[1] = int64(e.ErrorCode)
+	r.Values[2] = em.text(e.Reason)
+	r.Values[3] = em.text(e.How)
+	return r.Seq
+}
+
+// CommitFailed reads the fact back from a record of its kind.
+func (c *Chunk) CommitFailed(r *Record) CommitFailed {
+	return CommitFailed{
+		Group:     c.Text(r.Values[0]),
+		ErrorCode: int32(r.Values[1]),
+		Reason:    c.Text(r.Values[2]),
+		How:       c.Text(r.Values[3]),
+	}
+}
+
 var generatedRows = []Row{
 	{Kind: KindWorldStarted, Name: "WorldStarted", Area: "world", Emitted: "WorldStarted opens a trace: nothing was there before it.", Fields: []Field{
 		{"seed", Int64, "int64", ""},
@@ -2232,6 +2682,129 @@ var generatedRows = []Row{
 		{"offset", Int64, "Offset", ""},
 		{"member", Text, "string", ""},
 	}},
+	{Kind: KindClientStarted, Name: "ClientStarted", Area: "client", Emitted: "ClientStarted says that a built-in producer or consumer begins under its name, with nothing sent, nothing read and nothing assigned. Settings are those that differ from Kafka's defaults.", Fields: []Field{
+		{"name", Text, "string", ""},
+		{"role", Text, "string", ""},
+		{"group", Text, "string", ""},
+		{"settings", Text, "string", ""},
+		{"bufferMemory", Int64, "int64", "bytes"},
+	}},
+	{Kind: KindRecordsBuffered, Name: "RecordsBuffered", Area: "client", Emitted: "RecordsBuffered says that send() put records into a batch of the accumulator. Records and Bytes are the batch's own now, Added what came in, and Memory what is taken of buffer.memory.", Fields: []Field{
+		{"batch", Int64, "int64", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"added", Int32, "int32", ""},
+		{"records", Int32, "int32", ""},
+		{"bytes", Int32, "int32", "bytes"},
+		{"memory", Int64, "int64", "bytes"},
+	}},
+	{Kind: KindRecordsNotBuffered, Name: "RecordsNotBuffered", Area: "client", Emitted: "RecordsNotBuffered says that send() failed: the records never reached the accumulator.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"records", Int32, "int32", ""},
+		{"errorCode", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindSendBlocked, Name: "SendBlocked", Area: "client", Emitted: "SendBlocked says that the application stands still inside a call of its producer.", Fields: []Field{
+		{"job", Int64, "int64", ""},
+		{"what", Text, "string", ""},
+		{"topic", Text, "string", ""},
+		{"memory", Int64, "int64", "bytes"},
+		{"due", Int64, "int64", "virtual ns"},
+	}},
+	{Kind: KindSendUnblocked, Name: "SendUnblocked", Area: "client", Emitted: "SendUnblocked says that the call goes on, or fails because max.block.ms is over.", Fields: []Field{
+		{"job", Int64, "int64", ""},
+		{"outcome", Text, "string", ""},
+	}},
+	{Kind: KindBatchDrained, Name: "BatchDrained", Area: "client", Emitted: "BatchDrained says that the sender took a batch out of the accumulator into a request, just before the request leaves. Sequence is -1 without idempotence.", Fields: []Field{
+		{"batch", Int64, "int64", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"to", Int32, "NodeID", ""},
+		{"records", Int32, "int32", ""},
+		{"bytes", Int32, "int32", "bytes"},
+		{"attempt", Int32, "int32", ""},
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+		{"sequence", Int32, "int32", ""},
+	}},
+	{Kind: KindBatchRequeued, Name: "BatchRequeued", Area: "client", Emitted: "BatchRequeued says that an attempt failed and that the batch waits, in sequence, for the next one. Uncertain means that a leader may have appended it all the same.", Fields: []Field{
+		{"batch", Int64, "int64", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"attempt", Int32, "int32", ""},
+		{"errorCode", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+		{"uncertain", Bool, "bool", ""},
+	}},
+	{Kind: KindBatchBelieved, Name: "BatchBelieved", Area: "client", Emitted: "BatchBelieved says what the producer now believes of a batch, for good: acknowledged at an offset (-1 when nobody told it), failed, or unknown. Memory is what is taken of buffer.memory.", Fields: []Field{
+		{"batch", Int64, "int64", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"records", Int32, "int32", ""},
+		{"belief", Text, "string", ""},
+		{"baseOffset", Int64, "Offset", ""},
+		{"errorCode", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+		{"memory", Int64, "int64", "bytes"},
+	}},
+	{Kind: KindProducerIDChanged, Name: "ProducerIDChanged", Area: "client", Emitted: "ProducerIDChanged says that the producer now sends under this identity.", Fields: []Field{
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindClientTransactionChanged, Name: "ClientTransactionChanged", Area: "client", Emitted: "ClientTransactionChanged says what a transactional producer believes its transaction to be.", Fields: []Field{
+		{"transactionalId", Text, "string", ""},
+		{"before", Text, "string", ""},
+		{"after", Text, "string", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindMembershipChanged, Name: "MembershipChanged", Area: "client", Emitted: "MembershipChanged says what a consumer believes its membership of its group to be.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"member", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"state", Text, "string", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindPartitionAssigned, Name: "PartitionAssigned", Area: "client", Emitted: "PartitionAssigned says that a consumer owns a partition from now on. Generation is -1 when it was assigned by hand.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+	}},
+	{Kind: KindPartitionRevoked, Name: "PartitionRevoked", Area: "client", Emitted: "PartitionRevoked says that a consumer no longer owns a partition.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"generation", Int32, "int32", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindPositionMoved, Name: "PositionMoved", Area: "client", Emitted: "PositionMoved says that a consumer's next poll begins elsewhere, but for what polls returned.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"before", Int64, "Offset", ""},
+		{"after", Int64, "Offset", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindRecordsPolled, Name: "RecordsPolled", Area: "client", Emitted: "RecordsPolled says that poll() returned records of a partition to the application. Before and After are the position.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"records", Int32, "int32", ""},
+		{"before", Int64, "Offset", ""},
+		{"after", Int64, "Offset", ""},
+	}},
+	{Kind: KindPositionCommitted, Name: "PositionCommitted", Area: "client", Emitted: "PositionCommitted says that the coordinator confirmed a consumer's offset.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"offset", Int64, "Offset", ""},
+		{"how", Text, "string", ""},
+	}},
+	{Kind: KindCommitFailed, Name: "CommitFailed", Area: "client", Emitted: "CommitFailed says that a consumer's offsets were not committed, as far as it knows.", Fields: []Field{
+		{"group", Text, "string", ""},
+		{"errorCode", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+		{"how", Text, "string", ""},
+	}},
 }
 
 // Decode returns the struct that the record carries, nil for an unknown kind.
@@ -2375,6 +2948,40 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.RebalanceEnded(r)
 	case KindOffsetCommitted:
 		return c.OffsetCommitted(r)
+	case KindClientStarted:
+		return c.ClientStarted(r)
+	case KindRecordsBuffered:
+		return c.RecordsBuffered(r)
+	case KindRecordsNotBuffered:
+		return c.RecordsNotBuffered(r)
+	case KindSendBlocked:
+		return c.SendBlocked(r)
+	case KindSendUnblocked:
+		return c.SendUnblocked(r)
+	case KindBatchDrained:
+		return c.BatchDrained(r)
+	case KindBatchRequeued:
+		return c.BatchRequeued(r)
+	case KindBatchBelieved:
+		return c.BatchBelieved(r)
+	case KindProducerIDChanged:
+		return c.ProducerIDChanged(r)
+	case KindClientTransactionChanged:
+		return c.ClientTransactionChanged(r)
+	case KindMembershipChanged:
+		return c.MembershipChanged(r)
+	case KindPartitionAssigned:
+		return c.PartitionAssigned(r)
+	case KindPartitionRevoked:
+		return c.PartitionRevoked(r)
+	case KindPositionMoved:
+		return c.PositionMoved(r)
+	case KindRecordsPolled:
+		return c.RecordsPolled(r)
+	case KindPositionCommitted:
+		return c.PositionCommitted(r)
+	case KindCommitFailed:
+		return c.CommitFailed(r)
 	}
 	return nil
 }

@@ -54,6 +54,15 @@ const (
 	RuleCleanerLastValue
 	RuleCleanerDirtyRatio
 	RuleCleanerMaxLag
+	RuleBatchFull
+	RuleLinger
+	RuleDrainNow
+	RuleDeliveryTimeout
+	RuleMaxBlock
+	RuleProducerEpochBump
+	RuleAutoCommit
+	RuleAutoOffsetReset
+	RuleMaxPollInterval
 	ruleCount
 )
 
@@ -172,6 +181,27 @@ var ruleRows = [ruleCount]RuleRow{
 	RuleOffsetCommitted: {"group.offset-under-high-watermark",
 		"An offset is committed once the high watermark has passed its record.",
 		"CoordinatorRuntime"},
+	RuleBatchFull: {"producer.batch-full",
+		"A batch that has no room for another record is sent without waiting.", "batch.size"},
+	RuleLinger: {"producer.linger",
+		"A batch is sent once linger.ms have passed since it was begun, full or not.", "linger.ms"},
+	RuleDrainNow: {"producer.drain-now",
+		"A flush, a close, the end of a transaction or a full buffer sends every batch at once.",
+		"RecordAccumulator.ready"},
+	RuleDeliveryTimeout: {"producer.delivery-timeout",
+		"delivery.timeout.ms after a batch was begun the producer gives it up.", "KIP-91"},
+	RuleMaxBlock: {"producer.max-block",
+		"send() fails when it has waited max.block.ms for room or for metadata.", "BufferPool"},
+	RuleProducerEpochBump: {"producer.epoch-bump",
+		"An idempotent producer that cannot know what was appended goes on in a new epoch.", "KIP-360"},
+	RuleAutoCommit: {"consumer.auto-commit",
+		"poll() commits what earlier polls returned when auto.commit.interval.ms have passed.",
+		"ConsumerCoordinator.maybeAutoCommitOffsetsAsync"},
+	RuleAutoOffsetReset: {"consumer.auto-offset-reset",
+		"Without a valid committed offset the position is where auto.offset.reset says.",
+		"OffsetFetcher.resetPositionsIfNeeded"},
+	RuleMaxPollInterval: {"consumer.max-poll-interval",
+		"A consumer that has not polled for max.poll.interval.ms leaves its group.", "KIP-62"},
 }
 
 // String is the rule's name in traces.

@@ -49,6 +49,19 @@ func (c *Coordinator) Describe(id string, version int16, operations bool) (
 	return out
 }
 
+// Members says which members a group has and in which generation it is; ok is false for one that
+// nobody knows.
+func (c *Coordinator) Members(id string) (members []string, generation int32, ok bool) {
+	g := c.find(id)
+	if g == nil {
+		return nil, 0, false
+	}
+	for _, m := range g.members {
+		members = append(members, m.id)
+	}
+	return members, g.generation, true
+}
+
 // groupType is the type that ListGroups gives to groups of the classic protocol.
 const groupType = "classic"
 

@@ -38,6 +38,15 @@ func (p *Partition) TakeFetched(batches []record.Buffer, leaderHighWatermark,
 	return nil
 }
 
+// LastFetchedEpoch is what a follower says of its log's end, so that the leader can tell it where
+// they part. Before Kafka 0.11 it said nothing.
+func (p *Partition) LastFetchedEpoch() event.Epoch {
+	if p.Settings.TruncateToHW {
+		return -1
+	}
+	return p.Log.LastEpoch()
+}
+
 // TruncateDiverged cuts the log where it left the leader's: epoch and end are what the leader
 // knows of the epoch of this replica's last batch. The cut is the smaller of both logs' ends of
 // that epoch; a replica that lacks the epoch cuts to the end of the next lower one it has and

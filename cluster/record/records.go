@@ -194,6 +194,16 @@ func (b *Builder) Len() int { return int(b.count) }
 // Size is the batch's size so far, before compression.
 func (b *Builder) Size() int { return HeaderBytes + len(b.records) }
 
+// SizeWith is the batch's size, before compression, if this record were added.
+func (b *Builder) SizeWith(timestampMs int64, key, value []byte, headers ...RecordHeader) int {
+	r := Record{OffsetDelta: b.count, Key: key, Value: value, Headers: headers}
+	if b.count > 0 {
+		r.TimestampDelta = timestampMs - b.first
+	}
+	body := r.bodyBytes()
+	return b.Size() + varintBytes(int64(body)) + body
+}
+
 // Reset drops the records, and keeps the settings and the memory, compressors among it, for the
 // next batch.
 func (b *Builder) Reset() { b.records, b.count = b.records[:0], 0 }

@@ -144,7 +144,7 @@ func (f *Fetcher) send() {
 		p := fp.p
 		request.Partitions = append(request.Partitions, FetchPartition{
 			PartitionKey: PartitionKey{p.Topic, p.Index}, TopicID: p.TopicID,
-			LeaderEpoch: p.LeaderEpoch(), Offset: p.Log.LogEndOffset(), LastEpoch: p.Log.LastEpoch(),
+			LeaderEpoch: p.LeaderEpoch(), Offset: p.Log.LogEndOffset(), LastEpoch: p.LastFetchedEpoch(),
 			LogStart: p.Log.LogStartOffset()})
 	}
 	f.changed = kept

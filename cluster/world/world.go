@@ -207,6 +207,9 @@ func (w *World) SetPort(id event.NodeID, host string, port int32) {
 	n.spec.Host, n.spec.Port = host, port
 }
 
+// SetRole tells the world what a node will be from its next NodeStarted on.
+func (w *World) SetRole(id event.NodeID, role string) { w.nodes[id].spec.Role = role }
+
 // Stopping is why and how an incarnation ends.
 type Stopping struct {
 	How       string // stop, kill, power-cut, disk, invariant

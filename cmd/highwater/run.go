@@ -142,7 +142,7 @@ func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.
 	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Events: &judgedSink{referee, nil}}
 	if f.trace == "" {
 		report, err := scenarios.Play(ctx, s, options)
-		return judge(report, referee), err
+		return judge(s, report, referee), err
 	}
 	var report scenarios.Report
 	err := writeFile(f.trace, func(w io.Writer) error {
@@ -152,14 +152,18 @@ func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.
 		report, err = scenarios.Play(ctx, s, options)
 		return errors.Join(err, sink.close())
 	})
-	return judge(report, referee), err
+	return judge(s, report, referee), err
 }
 
-func judge(report scenarios.Report, referee *audit.Auditor) scenarios.Report {
+// judge tells a report what the referee saw.
+func judge(s *scenarios.Scenario, report scenarios.Report, referee *audit.Auditor) scenarios.Report {
+	broken := map[string]string{}
 	for _, v := range referee.Violations() {
-		report.OK = false
-		report.Failure = strings.TrimSpace(report.Failure + " broken promise: " + v.String())
+		if _, known := broken[v.Promise]; !known {
+			broken[v.Promise] = v.String()
+		}
 	}
+	report.Judge(s, broken)
 	return report
 }
 

@@ -12,7 +12,7 @@ import (
 func New() *State {
 	s := &State{
 		Nodes: []*Node{}, Links: []*Link{}, Topics: []*Topic{}, Clients: []*Client{},
-		Configs: []Config{}, Metadata: Metadata{HighWatermark: -1},
+		Programs: []*Program{}, Configs: []Config{}, Metadata: Metadata{HighWatermark: -1},
 	}
 	s.Counters.Unknown = map[string]int64{}
 	s.Counters.Events = make(KindCounts, len(event.Rows())+1)
@@ -36,6 +36,8 @@ func (s *State) Apply(c *event.Chunk, r *event.Record) {
 		s.applyLog(c, r)
 	case r.Kind <= event.KindFollowerDiverged:
 		s.applyReplica(c, r)
+	case r.Kind >= event.KindClientStarted:
+		s.applyProgram(c, r)
 	case r.Kind >= event.KindGroupStateChanged:
 		// Groups are counted, not kept: nothing draws them yet.
 	default:

@@ -103,6 +103,9 @@ func (s *State) forgetMemory(n *Node) {
 	n.MetadataCommitted, n.MetadataOffset, n.MetadataLeader = -1, -1, event.NoNode
 	s.Timers.removeIf(func(t *Timer) bool { return t.Node == n.ID })
 	s.Waits.removeIf(func(w *Wait) bool { return w.Node == n.ID })
+	if p := s.Program(n.ID); p != nil {
+		p.end()
+	}
 	if paused {
 		s.Messages.removeIf(func(m *Message) bool { return m.To == n.ID })
 	}

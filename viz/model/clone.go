@@ -18,6 +18,9 @@ func (s *State) Clone() *State {
 		client.Last, client.Answered = cloneOf(client.Last), cloneOf(client.Answered)
 		client.OpenRequests = slices.Clone(client.OpenRequests)
 	})
+	c.Programs = clonePointers(s.Programs, func(p *Program) {
+		p.Batches, p.Partitions = slices.Clone(p.Batches), slices.Clone(p.Partitions)
+	})
 	c.Messages, c.Waits, c.Timers = s.Messages.clone(), s.Waits.clone(), s.Timers.clone()
 	c.Configs = slices.Clone(s.Configs)
 	c.Counters.Events = slices.Clone(s.Counters.Events)

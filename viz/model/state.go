@@ -20,6 +20,9 @@ const (
 	cutBatchesMax   = 32
 	holesMax        = 128
 	unknownKindsMax = 32
+	programsMax     = 256
+	ownBatchesMax   = 64  // of one producer, kept one by one
+	ownPartsMax     = 128 // of one producer or consumer
 
 	// Windows shrink as their number grows, so that a state's size has a bound.
 	batchesMax, batchesMin, batchesTotal = 200, 8, 24000
@@ -39,6 +42,8 @@ type State struct {
 	Links     []*Link   `json:"links"`
 	Topics    []*Topic  `json:"topics"`
 	Clients   []*Client `json:"clients"`
+	// Programs are the built-in producers and consumers.
+	Programs []*Program `json:"programs"`
 	// Messages are those under way, Waits the requests that wait at a node, Timers those armed; all
 	// in the order in which they began.
 	Messages Table[Message] `json:"messages"`
@@ -376,6 +381,72 @@ type Answer struct {
 	At        int64        `json:"at,string"`
 }
 
+// Program is a built-in producer or consumer: what it has, and what it believes.
+type Program struct {
+	Node     event.NodeID `json:"node"`
+	Name     string       `json:"name"`
+	Role     string       `json:"role"` // producer, consumer
+	Settings string       `json:"settings"`
+	Alive    bool         `json:"alive"`
+
+	// Of a producer: bytes taken of buffer.memory, and of how many; what it stands still for, empty
+	// when it does not; its identity, and its transaction.
+	Memory        int64  `json:"memory,string"`
+	BufferMemory  int64  `json:"bufferMemory,string"`
+	Blocked       string `json:"blocked"`
+	ProducerID    int64  `json:"producerId,string"`
+	ProducerEpoch int32  `json:"producerEpoch"`
+	Transaction   string `json:"transaction"`
+	// Records by what the producer believes of them.
+	Pending      int64 `json:"pending"`
+	Sent         int64 `json:"sent"`
+	Acknowledged int64 `json:"acknowledged"`
+	Failed       int64 `json:"failed"`
+	Unknown      int64 `json:"unknown"`
+	// Batches are those without a final belief, by id; Unkept counts those beyond the bound.
+	Batches []OwnBatch `json:"batches"`
+	Unkept  int64      `json:"unkept"`
+	// LastError is the newest reason for a failure, LastErrorAt when it was told.
+	LastError   string `json:"lastError"`
+	LastErrorAt int64  `json:"lastErrorAt,string"`
+
+	// Of a consumer: its group and its membership, as it believes it to be.
+	Group      string `json:"group"`
+	Member     string `json:"member"`
+	Generation int32  `json:"generation"`
+	State      string `json:"state"` // unjoined, joining, stable; empty without a group
+	Polled     int64  `json:"polled"`
+
+	// Partitions are those that it sends to, or that it has read, by topic and index.
+	Partitions []OwnPartition `json:"partitions"`
+}
+
+// OwnBatch is a batch in a producer's accumulator, or on its way.
+type OwnBatch struct {
+	ID        int64        `json:"batch,string"`
+	Topic     string       `json:"topic"`
+	Partition int32        `json:"partition"`
+	Records   int32        `json:"records"`
+	Bytes     int32        `json:"bytes"`
+	State     string       `json:"state"` // buffered, sent, waiting to be sent again
+	To        event.NodeID `json:"to"`
+	Attempt   int32        `json:"attempt"`
+	Sequence  int32        `json:"sequence"`
+	Uncertain bool         `json:"uncertain"`
+}
+
+// OwnPartition is what a client has of a partition. A consumer's bookmark stays when the partition
+// goes to somebody else.
+type OwnPartition struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// Acknowledged is the highest offset that a producer was told, -1 before.
+	Acknowledged event.Offset `json:"acknowledged,string"`
+	Assigned     bool         `json:"assigned"`
+	Position     event.Offset `json:"position,string"`  // -1 while it is not known
+	Committed    event.Offset `json:"committed,string"` // -1 for never
+}
+
 // Config is a configuration value that differs from its default.
 type Config struct {
 	ResourceType string `json:"resourceType"`
@@ -418,4 +489,5 @@ type NotKept struct {
 	Clients    int64 `json:"clients"`
 	Configs    int64 `json:"configs"`
 	Partitions int64 `json:"partitions"` // events about partitions beyond the bound
+	Programs   int64 `json:"programs"`   // events about producers and consumers beyond the bounds
 }

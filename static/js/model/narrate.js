@@ -25,6 +25,8 @@ export function nameOfNode(id) {
  * @returns {(id: number) => string} names by role, and clients by their client id */
 export function namesOf(state) {
 	return (id) => {
+		const program = state.programs?.find((p) => p.node === id);
+		if (program) return `${program.role} ${program.name}`;
 		const role = state.nodes.find((n) => n.id === id)?.role;
 		if (role) return `${role} ${id}`;
 		return state.clients.find((c) => c.connection === id)?.clientId || nameOfNode(id);

@@ -3,6 +3,7 @@
 
 import { applyLog } from "./log.js";
 import { applyMetadata } from "./metadata.js";
+import { applyProgram } from "./program.js";
 import { applyReplica } from "./replica.js";
 import { applyWorld } from "./world.js";
 import { kinds } from "../protocol/kinds.js";
@@ -17,11 +18,13 @@ const unknownKindsMax = 32;
 export function create() {
 	return {
 		seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
-		nodes: [], links: [], topics: [], clients: [], messages: [], waits: [], timers: [], configs: [],
+		nodes: [], links: [], topics: [], clients: [], programs: [], messages: [], waits: [], timers: [],
+		configs: [],
 		lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
 		counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
 			records: 0 },
-		notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0 },
+		notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0,
+			programs: 0 },
 	};
 }
 
@@ -34,6 +37,7 @@ function folderOf(area) {
 		case "world": return applyWorld;
 		case "log": return applyLog;
 		case "replica": return applyReplica;
+		case "client": return applyProgram;
 		default: return applyMetadata;
 	}
 }
@@ -71,6 +75,8 @@ export function clone(state) {
 		topics: state.topics.map(cloneTopic),
 		clients: state.clients.map((c) => (
 			{ ...c, requests: { ...c.requests }, openRequests: c.openRequests.slice() })),
+		programs: state.programs.map((p) => (
+			{ ...p, batches: p.batches.slice(), partitions: p.partitions.slice() })),
 		messages: state.messages.slice(),
 		waits: state.waits.slice(),
 		timers: state.timers.slice(),

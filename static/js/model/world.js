@@ -1,6 +1,7 @@
 // Folds the kinds of nodes, links, clients, messages, timers and waits.
 
 import { findCopy, insertSorted, linkAt, nodeAt } from "./places.js";
+import { endProgram } from "./program.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -113,6 +114,7 @@ function forgetMemory(state, node) {
 	state.timers = state.timers.filter((t) => t.node !== node.id);
 	state.waits = state.waits.filter((w) => w.node !== node.id);
 	state.clients = state.clients.filter((c) => c.node !== node.id);
+	endProgram(state, node.id);
 	for (const topic of state.topics) {
 		for (const partition of topic.partitions) {
 			const copy = findCopy(partition, node.id);

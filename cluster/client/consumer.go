@@ -1,0 +1,350 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"highwater/cluster/event"
+	"highwater/cluster/world"
+)
+
+// Consumer is one incarnation of a built-in consumer, built as Kafka's classic Java consumer is:
+// poll() joins the group, commits what earlier polls returned, finds positions, and returns what
+// fetches have brought; heartbeats go on beside it, on a clock of their own. Skipped: subscribing
+// by pattern, rack awareness, and finding a truncated log by epoch (KIP-320).
+type Consumer struct {
+	network
+	name   string
+	config ConsumerConfig
+
+	polling *poll
+	// timer ends the poll under way; a consumer that polls by itself begins the next one then.
+	timer     *world.Timer
+	lastPoll  time.Duration
+	positions []*position // of what is assigned, by topic and partition
+	assigned  bool        // by hand: done once
+	locating  bool        // positions are being found
+	fetching  map[event.NodeID]bool
+	seen      []Record // what polls returned, the newest seenMax
+	dropped   int64    // how many of them are no longer kept
+	failure   int16    // what the last poll threw, 0 when nothing
+
+	member     membership
+	lastCommit time.Duration // when the last automatic commit was due
+	closing    bool
+}
+
+// seenMax bounds how many polled records a consumer keeps for those who ask.
+const seenMax = 100_000
+
+// pollEvery is how long one poll waits of a consumer that polls by itself.
+const pollEvery = 100 * time.Millisecond
+
+// afterException is how long the application of such a consumer waits after poll() threw.
+const afterException = time.Second
+
+// poll is one call of poll().
+type poll struct {
+	max  int
+	done func([]Record, int16) // nil for the consumer's own loop
+}
+
+// position is what a consumer knows of a partition that is assigned to it.
+type position struct {
+	key       topicPartition
+	next      int64 // offset of the next record that a poll returns; -1 while it is not known
+	sought    int64 // a special offset to look up; 0 for none
+	committed int64 // as far as the consumer knows; -1 for never
+	// fetched are records that came with a fetch and were not returned yet; fetchAt is where the
+	// next fetch begins.
+	fetched []Record
+	fetchAt int64
+	retryAt time.Duration
+	// generation is the one that it was assigned in, -1 by hand.
+	generation int32
+}
+
+// NewConsumer makes the state of a fresh incarnation. place is its number among the named clients.
+func NewConsumer(env *world.Env, name string, brokers []event.NodeID, place int,
+	config ConsumerConfig) *Consumer {
+	c := &Consumer{network: newNetwork(env, brokers, name), name: name, config: config,
+		fetching: map[event.NodeID]bool{}}
+	c.turn = place
+	event.ClientStarted{Name: name, Role: "consumer", Group: config.Group,
+		Settings: written(config.given)}.Emit(env.Events, event.RuleNone)
+	c.member.init(c)
+	c.lastCommit = env.Now()
+	if !config.Manual {
+		c.beginPoll(&poll{max: config.MaxPollRecords}, pollEvery)
+	}
+	return c
+}
+
+// Name is what commands call the consumer.
+func (c *Consumer) Name() string { return c.name }
+
+// Manual says that the consumer polls by commands only.
+func (c *Consumer) Manual() bool { return c.config.Manual }
+
+// Seen lists the records that polls of this incarnation returned.
+func (c *Consumer) Seen() []Record { return c.seen }
+
+// Position is where the next poll of a partition begins.
+func (c *Consumer) Position(topic string, partition int32) (int64, bool) {
+	p := c.find(topicPartition{topic, partition})
+	if p == nil || p.next < 0 {
+		return 0, false
+	}
+	return p.next, true
+}
+
+// Assigned lists the partitions that the consumer owns.
+func (c *Consumer) Assigned() []string {
+	list := make([]string, len(c.positions))
+	for i, p := range c.positions {
+		list[i] = p.key.String()
+	}
+	return list
+}
+
+func (c *Consumer) find(key topicPartition) *position {
+	for _, p := range c.positions {
+		if p.key == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// subscribes says whether a group decides what the consumer reads.
+func (c *Consumer) subscribes() bool { return c.config.Group != "" && c.config.Partition < 0 }
+
+// Poll is one poll() of a manual consumer: it ends when there are records, or when the time is
+// over. A code is an exception that poll() throws.
+func (c *Consumer) Poll(most int, timeout time.Duration, done func([]Record, int16)) {
+	if c.polling != nil {
+		done(nil, kerr.InvalidRequest.Code)
+		return
+	}
+	if most <= 0 {
+		most = c.config.MaxPollRecords
+	}
+	c.beginPoll(&poll{max: most, done: done}, timeout)
+}
+
+func (c *Consumer) beginPoll(p *poll, timeout time.Duration) {
+	c.polling = p
+	c.lastPoll = c.env.Now()
+	c.member.polled()
+	c.timer = c.env.AfterQuiet("poll", timeout, func() { c.endPoll(nil, 0) })
+	c.env.AfterQuiet("poll", 0, c.advance)
+}
+
+// endPoll returns from poll().
+func (c *Consumer) endPoll(records []Record, code int16) {
+	p := c.polling
+	if p == nil {
+		return
+	}
+	c.polling = nil
+	c.timer.Stop()
+	c.failure = code
+	if p.done != nil {
+		p.done(records, code)
+		return
+	}
+	if !c.closing {
+		pause := time.Duration(0)
+		if code != 0 {
+			pause = afterException
+		}
+		c.env.AfterQuiet("poll", pause, func() {
+			if c.polling == nil && !c.closing {
+				c.beginPoll(&poll{max: c.config.MaxPollRecords}, pollEvery)
+			}
+		})
+	}
+}
+
+// advance does what poll() can do now; whatever it waits for calls it again.
+func (c *Consumer) advance() {
+	if c.polling == nil || c.closing {
+		return
+	}
+	if c.subscribes() {
+		if !c.member.ready() {
+			return
+		}
+	} else if !c.assign() {
+		return
+	}
+	c.autoCommit()
+	c.locate()
+	if records := c.collect(c.polling.max); len(records) > 0 {
+		c.fetch()
+		c.endPoll(records, 0)
+		return
+	}
+	c.fetch()
+}
+
+// assign takes the partitions of a consumer that no group decides for.
+func (c *Consumer) assign() bool {
+	if c.assigned {
+		return true
+	}
+	for _, name := range c.config.Topics {
+		if c.topics[name] == nil {
+			c.learn(name)
+			return false
+		}
+	}
+	c.assigned = true
+	for _, name := range c.config.Topics {
+		for i := range c.topics[name].partitions {
+			if c.config.Partition < 0 || c.config.Partition == int32(i) {
+				c.own(topicPartition{name, int32(i)}, -1)
+			}
+		}
+	}
+	return true
+}
+
+// learn asks what is to be known of a topic.
+func (c *Consumer) learn(name string) {
+	if c.locating {
+		return
+	}
+	c.locating = true
+	o := c.begin(timeMax, func(int16) { c.locating = false })
+	o.attempt = func() {
+		o.lookUp(name, func(t *topic) {
+			c.locating = false
+			c.topics[name] = t
+			c.advance()
+		})
+	}
+	o.attempt()
+}
+
+// own adds a partition to those assigned.
+func (c *Consumer) own(key topicPartition, generation int32) {
+	if c.find(key) != nil {
+		return
+	}
+	p := &position{key: key, next: -1, committed: -1, generation: generation}
+	at, _ := slices.BinarySearchFunc(c.positions, p, func(a, b *position) int {
+		return compareKeys(a.key, b.key)
+	})
+	c.positions = slices.Insert(c.positions, at, p)
+	event.PartitionAssigned{Group: c.config.Group, Generation: generation, Topic: key.topic,
+		Partition: key.partition}.Emit(c.env.Events, event.RuleNone)
+}
+
+// renew notes that a partition was kept through a rebalance.
+func (c *Consumer) renew(p *position, generation int32) {
+	p.generation = generation
+	event.PartitionAssigned{Group: c.config.Group, Generation: generation, Topic: p.key.topic,
+		Partition: p.key.partition}.Emit(c.env.Events, event.RuleNone)
+}
+
+func compareKeys(a, b topicPartition) int {
+	return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
+}
+
+// disown gives a partition up; what was fetched of it and not returned is forgotten.
+func (c *Consumer) disown(key topicPartition, reason string, rule event.Rule) {
+	p := c.find(key)
+	if p == nil {
+		return
+	}
+	generation := p.generation
+	c.positions = slices.DeleteFunc(c.positions, func(x *position) bool { return x == p })
+	event.PartitionRevoked{Group: c.config.Group, Generation: generation, Topic: key.topic,
+		Partition: key.partition, Reason: reason}.Emit(c.env.Events, rule)
+}
+
+func (c *Consumer) disownAll(reason string, rule event.Rule) {
+	for len(c.positions) > 0 {
+		c.disown(c.positions[0].key, reason, rule)
+	}
+}
+
+// collect takes fetched records for one poll. As in Java, a poll goes through one partition after
+// the other until it has enough.
+func (c *Consumer) collect(most int) []Record {
+	var records []Record
+	for _, p := range c.positions {
+		n := min(most-len(records), len(p.fetched))
+		if n <= 0 {
+			continue
+		}
+		taken := p.fetched[:n]
+		p.fetched = p.fetched[n:]
+		before := p.next
+		p.next = taken[n-1].Offset + 1
+		if len(p.fetched) == 0 {
+			p.next = p.fetchAt // past control batches and what was aborted
+		}
+		for i := range taken {
+			taken[i].Topic, taken[i].Partition = p.key.topic, p.key.partition
+		}
+		records = append(records, taken...)
+		event.RecordsPolled{Topic: p.key.topic, Partition: p.key.partition, Records: int32(n),
+			Before: event.Offset(before), After: event.Offset(p.next)}.
+			Emit(c.env.Events, event.RuleNone)
+	}
+	c.seen = append(c.seen, records...)
+	if over := len(c.seen) - seenMax; over > 0 {
+		c.seen = slices.Delete(c.seen, 0, over)
+		c.dropped += int64(over)
+	}
+	return records
+}
+
+// Seek makes the next poll of a partition begin at an offset, or at a special one. Without a topic
+// it moves every partition.
+func (c *Consumer) Seek(topic string, partition int32, offset int64) (moved int) {
+	for _, p := range c.positions {
+		if topic != "" && p.key != (topicPartition{topic, partition}) {
+			continue
+		}
+		moved++
+		p.fetched, p.sought = nil, 0
+		if offset < 0 {
+			p.sought = offset
+			continue
+		}
+		c.moveTo(p, offset, "seek", event.RuleNone)
+	}
+	c.advance()
+	return moved
+}
+
+func (c *Consumer) moveTo(p *position, offset int64, reason string, rule event.Rule) {
+	before := p.next
+	p.next, p.fetchAt, p.fetched = offset, offset, nil
+	event.PositionMoved{Topic: p.key.topic, Partition: p.key.partition,
+		Before: event.Offset(before), After: event.Offset(offset), Reason: reason}.
+		Emit(c.env.Events, rule)
+}
+
+// Close commits if the consumer commits by itself, leaves its group, and ends the polling.
+func (c *Consumer) Close(done func()) {
+	c.endPoll(nil, 0)
+	c.closing = true
+	leave := func() {
+		c.member.leave("the consumer is being closed", func() {
+			c.disownAll("closed", event.RuleNone)
+			done()
+		})
+	}
+	if !c.config.AutoCommit || len(c.positions) == 0 {
+		leave()
+		return
+	}
+	c.commit("close", func(int16) { leave() })
+}

@@ -1,0 +1,233 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"highwater/cluster/client"
+)
+
+func runProducer(x *execution) {
+	name := x.command.value("name").text
+	config, problem := client.ParseProducerConfig(x.command.clientSettings())
+	if problem != nil {
+		x.outcome(kerr.InvalidConfig.Code, problem.Error(), Result{})
+		return
+	}
+	x.did(x.config.Cluster.AddProducer(name, config), "the producer %s begins", name)
+}
+
+func runConsumer(x *execution) {
+	c := x.command
+	name, settings := c.value("name").text, c.clientSettings()
+	from := c.value("from")
+	if c.given("group") && c.given("from") {
+		if from.number >= 0 {
+			e := inputError(from.position, "a group begins at its committed offset")
+			e.Hint = "use from=earliest or from=latest, or seek"
+			x.end(Result{}, e)
+			return
+		}
+		settings = append(settings, client.Setting{Name: "auto.offset.reset", Value: from.text})
+	}
+	config, problem := client.ParseConsumerConfig(settings)
+	if problem != nil {
+		x.outcome(kerr.InvalidConfig.Code, problem.Error(), Result{})
+		return
+	}
+	config.Topics = strings.Split(c.value("topic").text, ",")
+	for _, topic := range config.Topics {
+		if !x.topic(topic, c.value("topic").position) {
+			return
+		}
+	}
+	config.Manual = c.given("manual")
+	if c.given("partition") {
+		config.Partition = int32(c.value("partition").number)
+	}
+	if c.given("from") {
+		config.From = &from.number
+	}
+	x.did(x.config.Cluster.AddConsumer(name, config), "the consumer %s begins", name)
+}
+
+// producer finds a running producer by its name.
+func (x *execution) producer(v value) *client.Producer {
+	p := x.config.Cluster.Producer(v.text)
+	if p == nil {
+		x.noClient(v, "producer")
+		return nil
+	}
+	p.Because(x.cause)
+	return p
+}
+
+func (x *execution) consumer(v value) *client.Consumer {
+	c := x.config.Cluster.Consumer(v.text)
+	if c == nil {
+		x.noClient(v, "consumer")
+		return nil
+	}
+	c.Because(x.cause)
+	return c
+}
+
+func (x *execution) noClient(v value, role string) {
+	e := inputError(v.position, "no %s %s is running", role, v.text)
+	e = e.meant(v.text, x.config.Cluster.Programs())
+	e.Kind = Refused
+	x.end(Result{}, e)
+}
+
+// sendBy sends through a producer of its own.
+func (x *execution) sendBy(request client.SendRequest) {
+	c := x.command
+	p := x.producer(c.value("by"))
+	if p == nil {
+		return
+	}
+	for _, name := range []string{"acks", "idempotent", "timeout"} {
+		if c.given(name) && !c.value(name).implied {
+			e := inputError(c.value(name).position, "%s is the producer's own", name)
+			e.Hint = "write it where the producer is started"
+			x.end(Result{}, e)
+			return
+		}
+	}
+	if c.given("nowait") {
+		p.Send(request, nil)
+		x.ok("handed %d records to %s", max(request.Times, 1), p.Name())
+		return
+	}
+	p.Send(request, func(r client.SendOutcome) { x.sentBy(r) })
+}
+
+// sentByValue is the data of a send through a producer.
+type sentByValue struct {
+	sentValue
+	Failed  int `json:"failed"`
+	Unknown int `json:"unknown"`
+}
+
+func (x *execution) sentBy(r client.SendOutcome) {
+	text := fmt.Sprintf("acknowledged %d", r.Acknowledged)
+	if r.BaseOffset >= 0 {
+		text += fmt.Sprintf(", offsets %d to %d", r.BaseOffset, r.LastOffset)
+	}
+	if r.Failed > 0 || r.Unknown > 0 {
+		text += fmt.Sprintf("; failed %d, unknown %d", r.Failed, r.Unknown)
+	}
+	message := r.Message
+	if r.Code != 0 {
+		message = text + ": " + r.Message
+	}
+	x.outcome(r.Code, message, Result{Text: text, Value: sentByValue{
+		sentValue{r.Partition, fmt.Sprint(r.BaseOffset), fmt.Sprint(r.LastOffset), r.Acknowledged},
+		r.Failed, r.Unknown}})
+}
+
+func runFlush(x *execution) {
+	if p := x.producer(x.command.value("name")); p != nil {
+		p.Flush(func() { x.ok("%s has nothing left to send", p.Name()) })
+	}
+}
+
+func runTxn(x *execution) {
+	p := x.producer(x.command.value("name"))
+	if p == nil {
+		return
+	}
+	action := x.command.value("action").text
+	ended := func(r client.AdminResult) {
+		x.outcome(r.Code, r.Message, Result{Text: action + ": " + p.Name()})
+	}
+	if action == "begin" {
+		p.Begin(ended)
+		return
+	}
+	p.End(action == "commit", ended)
+}
+
+func runPoll(x *execution) {
+	c := x.consumer(x.command.value("name"))
+	if c == nil {
+		return
+	}
+	if !c.Manual() {
+		e := inputError(x.command.value("name").position, "%s polls by itself", c.Name())
+		e.Kind, e.Hint = Refused, "start it with manual to poll by commands"
+		x.end(Result{}, e)
+		return
+	}
+	c.Poll(int(x.command.value("max").number), x.command.value("timeout").duration,
+		func(records []client.Record, code int16) { x.polled(records, code) })
+}
+
+// polledValue is one record of a poll's result.
+type polledValue struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	readValue
+}
+
+func (x *execution) polled(records []client.Record, code int16) {
+	list := make([]polledValue, len(records))
+	var words []string
+	for i, r := range records {
+		list[i] = polledValue{r.Topic, r.Partition, readValue{fmt.Sprint(r.Offset),
+			fmt.Sprint(r.TimestampMs), r.Key, r.Value}}
+		if i < polledShown {
+			words = append(words, fmt.Sprintf("(%d, %s)", r.Offset, show(textOrNone(r.Value))))
+		}
+	}
+	if len(records) > polledShown {
+		words = append(words, "…")
+	}
+	x.outcome(code, "", Result{Value: map[string]any{"records": list},
+		Text: fmt.Sprintf("polled %d records %s", len(records), strings.Join(words, " "))})
+}
+
+// polledShown is how many records the sentence about a poll names.
+const polledShown = 10
+
+func runCommit(x *execution) {
+	c := x.consumer(x.command.value("name"))
+	if c == nil {
+		return
+	}
+	c.Commit(func(r client.AdminResult) {
+		x.outcome(r.Code, r.Message, Result{Text: "committed the positions of " + c.Name()})
+	})
+}
+
+func runSeek(x *execution) {
+	c := x.consumer(x.command.value("name"))
+	if c == nil {
+		return
+	}
+	topic, partition := "", int32(-1)
+	if x.command.given("partition") {
+		topic, partition = x.command.value("partition").text, x.command.value("partition").partition
+	}
+	if c.Seek(topic, partition, x.command.value("offset").number) == 0 {
+		x.end(Result{}, &Error{Kind: Refused, Position: x.command.value("offset").position,
+			Message: c.Name() + " has no such partition now"})
+		return
+	}
+	x.ok("%s will read from there", c.Name())
+}
+
+func runClose(x *execution) {
+	v := x.command.value("name")
+	id, ok := x.config.Cluster.Named(v.text)
+	if !ok {
+		x.noClient(v, "client")
+		return
+	}
+	err := x.config.Cluster.CloseProgram(id, func() { x.ok("%s is closed", v.text) })
+	if err != nil {
+		x.did(err, "")
+	}
+}
