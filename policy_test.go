@@ -34,11 +34,12 @@ cluster/world: cluster/event
 cluster/disk:
 cluster/metadata: cluster/event
 cluster/commitlog: cluster/disk cluster/event cluster/record
+cluster/cleaner: cluster/commitlog cluster/event cluster/record
 cluster/controller: cluster/commitlog cluster/disk cluster/event cluster/metadata cluster/record cluster/world
 cluster/partition: cluster/commitlog cluster/event cluster/metadata cluster/record cluster/world
 cluster/replica: cluster/event cluster/partition cluster/record cluster/world
 cluster/group: cluster/event cluster/world
-cluster/broker: cluster/commitlog cluster/controller cluster/disk cluster/event cluster/group cluster/metadata cluster/partition cluster/record cluster/replica cluster/world
+cluster/broker: cluster/cleaner cluster/commitlog cluster/controller cluster/disk cluster/event cluster/group cluster/metadata cluster/partition cluster/record cluster/replica cluster/world
 cluster/client: cluster/broker cluster/event cluster/record cluster/world
 cluster/wire: cluster/broker cluster/commitlog cluster/event cluster/record cluster/world
 cluster: cluster/broker cluster/client cluster/commitlog cluster/controller cluster/disk cluster/event cluster/metadata cluster/partition cluster/record cluster/replica cluster/wire cluster/world
@@ -52,7 +53,7 @@ viz/hub: cluster/event viz/model viz/trace
 web:
 static:
 server: cluster/event cluster/record viz/hub viz/model viz/trace web
-scenarios: cluster cluster/client cluster/disk cluster/event cluster/metadata cluster/world
+scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/world
 scenarios/generate: scenarios
 scenarios/lesson: cluster cluster/event cluster/world scenarios viz/hub viz/trace
 cmd/highwater: *
@@ -63,6 +64,7 @@ cmd/compare:
 // of their trace, and a few tests need a package beside or below theirs to stand on.
 const testImports = `
 cluster: viz/audit viz/model viz/trace
+cluster/cleaner: cluster/disk
 cluster/controller: cluster/broker
 cluster/partition: cluster/disk
 cluster/replica: cluster/commitlog cluster/disk cluster/metadata

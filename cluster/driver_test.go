@@ -62,6 +62,12 @@ func (d *driver) ask(to event.NodeID, api string, body any) (answer any, err err
 // topic creates a topic with these replicas for its one partition, the leader first.
 func (d *driver) topic(name string, minIsr string, replicas ...int32) {
 	d.t.Helper()
+	d.topicWith(name, [][2]string{{"min.insync.replicas", minIsr}}, replicas...)
+}
+
+// topicWith is topic with further configurations.
+func (d *driver) topicWith(name string, configs [][2]string, replicas ...int32) {
+	d.t.Helper()
 	r := kmsg.NewPtrCreateTopicsRequest()
 	r.Version = 7
 	r.TimeoutMillis = 10_000
@@ -70,9 +76,11 @@ func (d *driver) topic(name string, minIsr string, replicas ...int32) {
 	assigned := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
 	assigned.Replicas = replicas
 	topic.ReplicaAssignment = append(topic.ReplicaAssignment, assigned)
-	config := kmsg.NewCreateTopicsRequestTopicConfig()
-	config.Name, config.Value = "min.insync.replicas", &minIsr
-	topic.Configs = append(topic.Configs, config)
+	for _, each := range configs {
+		config := kmsg.NewCreateTopicsRequestTopicConfig()
+		config.Name, config.Value = each[0], &each[1]
+		topic.Configs = append(topic.Configs, config)
+	}
 	r.Topics = append(r.Topics, topic)
 	active, _ := d.c.Controller()
 	answer, err := d.ask(active, "CreateTopics", r)

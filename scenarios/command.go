@@ -64,7 +64,8 @@ type spec struct {
 // table is the whole command language: the parser, the help, completion and docs/COMMANDS.md read
 // it, and nothing else knows a command's name.
 func table() []spec {
-	return slices.Concat(topicCommands(), clientCommands(), faultCommands(), checkCommands())
+	return slices.Concat(topicCommands(), logCommands(), clientCommands(), faultCommands(),
+		checkCommands())
 }
 
 func topicCommands() []spec {

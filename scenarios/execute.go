@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"highwater/cluster/broker"
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -43,6 +44,12 @@ type Cluster interface {
 	Fenced(event.NodeID) bool
 	Topics() []string
 	PartitionCount(topic string) int
+	Clean(id event.NodeID, topic string, partition int32, done func(broker.CleaningReport)) error
+	Retain(topic string, partition int32) []event.NodeID
+	Replicas(topic string, partition int32) []event.NodeID
+	Segments(id event.NodeID, topic string, partition int32) ([]event.Offset, bool)
+	LogStartOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	FirstDirtyOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	LogBytes(topic string, partition int32) (int64, bool)
 	BatchCount(topic string, partition int32) (int, bool)
 	Checksum(topic string, partition int32, offset event.Offset) (uint32, bool)

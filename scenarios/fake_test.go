@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"highwater/cluster/broker"
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -112,6 +113,34 @@ func (f *fakeCluster) LogEndOffset(id event.NodeID, topic string, p int32) (even
 
 func (f *fakeCluster) LogEndOffsetOfLeader(topic string, p int32) (event.Offset, bool) {
 	return f.hw + 1, f.has(topic, p)
+}
+
+func (f *fakeCluster) Clean(
+	id event.NodeID, topic string, p int32, done func(broker.CleaningReport),
+) error {
+	done(broker.CleaningReport{Outcome: "cleaned", RecordsBefore: 183, RecordsAfter: 6})
+	return f.note("clean %d %s-%d", id, topic, p)
+}
+
+func (f *fakeCluster) Retain(topic string, p int32) []event.NodeID {
+	f.did = append(f.did, fmt.Sprintf("retain %s-%d", topic, p))
+	return []event.NodeID{1, 2}
+}
+
+func (f *fakeCluster) Replicas(string, int32) []event.NodeID { return []event.NodeID{2, 1} }
+
+func (f *fakeCluster) Segments(id event.NodeID, topic string, p int32) ([]event.Offset, bool) {
+	return []event.Offset{0, event.Offset(id)}, f.has(topic, p) && !f.down[id]
+}
+
+func (f *fakeCluster) LogStartOffset(id event.NodeID, topic string, p int32) (event.Offset, bool) {
+	return event.Offset(id) * 10, f.has(topic, p) && !f.down[id]
+}
+
+func (f *fakeCluster) FirstDirtyOffset(
+	id event.NodeID, topic string, p int32,
+) (event.Offset, bool) {
+	return event.Offset(id) * 100, f.has(topic, p) && !f.down[id]
 }
 
 func (f *fakeCluster) Controller() (event.NodeID, bool) { return 102, true }

@@ -25,6 +25,7 @@ type function struct {
 type readBack struct {
 	ok           bool
 	keys, values []any
+	offsets      []any
 }
 
 func functions() []function { return append(clusterFunctions(), clientFunctions()...) }
@@ -64,6 +65,15 @@ func clusterFunctions() []function {
 		{"keys", []string{"r"}, true, "list of texts",
 			"the keys that a consumer can read of a partition, or one has polled",
 			onRead(func(r readBack) any { return r.keys })},
+		{"offsets", []string{"r"}, true, "list of numbers",
+			"the offsets that a consumer can read of a partition, or one has polled",
+			onRead(func(r readBack) any { return r.offsets })},
+		{"segments", []string{"p", "np"}, false, "list of numbers",
+			"base offsets of the segments on the leader, or on a broker", onLog(segmentsOf)},
+		{"start", []string{"p", "np"}, false, "number",
+			"log start offset on the leader, or on a broker", onLog(startOf)},
+		{"dirty", []string{"p", "np"}, false, "number",
+			"offset from which on nothing was compacted, on the leader or on a broker", onLog(dirtyOf)},
 		{"partitions", []string{"t"}, false, "number", "how many partitions a topic has",
 			func(v *evaluation, e *expression, arguments []any) (any, *Error) {
 				name, ok := arguments[0].(string)
@@ -315,4 +325,50 @@ func offset(o event.Offset, ok bool) any {
 		return nil
 	}
 	return int64(o)
+}
+
+// onLog asks one replica's log: the leader's, or a broker's.
+func onLog(ask func(c Cluster, id event.NodeID, topic string, partition int32) any) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		last := len(arguments) - 1
+		topic, partition, err := partitionOf(e.operands[last], arguments[last])
+		if err != nil {
+			return nil, err
+		}
+		if last == 0 {
+			id, led := v.cluster.Leader(topic, partition)
+			if !led {
+				return nil, nil
+			}
+			return ask(v.cluster, id, topic, partition), nil
+		}
+		if arguments[0] == nil {
+			return nil, nil
+		}
+		id, err := nodeOf(e.operands[0], arguments[0])
+		if err != nil {
+			return nil, err
+		}
+		return ask(v.cluster, id, topic, partition), nil
+	}
+}
+
+func segmentsOf(c Cluster, id event.NodeID, topic string, partition int32) any {
+	bases, ok := c.Segments(id, topic, partition)
+	if !ok {
+		return nil
+	}
+	list := make([]any, len(bases))
+	for i, base := range bases {
+		list[i] = int64(base)
+	}
+	return list
+}
+
+func startOf(c Cluster, id event.NodeID, topic string, partition int32) any {
+	return offset(c.LogStartOffset(id, topic, partition))
+}
+
+func dirtyOf(c Cluster, id event.NodeID, topic string, partition int32) any {
+	return offset(c.FirstDirtyOffset(id, topic, partition))
 }

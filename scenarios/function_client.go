@@ -8,11 +8,6 @@ import (
 // clientFunctions are what expressions may ask of producers, consumers and groups.
 func clientFunctions() []function {
 	return []function{
-		{"offsets", []string{"c"}, false, "list of numbers",
-			"the offsets of the records that a consumer's polls returned",
-			onConsumer(func(c *client.Consumer) any {
-				return each(c.Seen(), func(r client.Record) any { return r.Offset })
-			})},
 		{"position", []string{"cp"}, false, "number", "where a consumer's next poll begins",
 			evaluatePosition},
 		{"assigned", []string{"c"}, false, "list of texts", "the partitions that a consumer owns",
@@ -174,8 +169,9 @@ func (v *evaluation) polledBack(e *expression, value any) (readBack, *Error) {
 	if c == nil {
 		return readBack{}, nil
 	}
-	back := readBack{ok: true, keys: []any{}, values: []any{}}
+	back := readBack{ok: true, keys: []any{}, values: []any{}, offsets: []any{}}
 	for _, r := range c.Seen() {
+		back.offsets = append(back.offsets, r.Offset)
 		back.keys = append(back.keys, textOrNone(r.Key))
 		back.values = append(back.values, textOrNone(r.Value))
 	}

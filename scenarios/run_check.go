@@ -142,8 +142,9 @@ func (x *execution) read(e *expression, timeout time.Duration, then func(map[str
 }
 
 func readBackOf(r client.ReadResult) readBack {
-	back := readBack{ok: r.Code == 0, keys: []any{}, values: []any{}}
+	back := readBack{ok: r.Code == 0, keys: []any{}, values: []any{}, offsets: []any{}}
 	for _, record := range r.Records {
+		back.offsets = append(back.offsets, record.Offset)
 		back.keys = append(back.keys, textOrNone(record.Key))
 		back.values = append(back.values, textOrNone(record.Value))
 	}

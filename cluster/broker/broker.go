@@ -58,6 +58,7 @@ type Broker struct {
 	producerIDs producerIDs
 	deletions   []*deleteWait // of records, which wait for followers
 	groups      groupCoordinators
+	cleaning    cleaning
 	describing  describeBudget
 	clients     map[event.NodeID]*clientConnection
 	creating    map[string]bool // topics that clients missed, asked of the controller
@@ -73,6 +74,8 @@ type held struct {
 	key   replica.PartitionKey
 	rules topicRules
 	dirty bool
+	// uncleanable says that the cleaner found batches that it cannot read; it leaves the log alone.
+	uncleanable bool
 	// fetches are the client fetches that wait for this partition.
 	fetches []*fetchWait
 }
@@ -194,13 +197,23 @@ const ticketCost = 2 * time.Millisecond
 // runTickets lets a log's rolls, syncs and deletions happen beside the loop.
 func (b *Broker) runTickets(l *commitlog.Log) {
 	for _, ticket := range l.Deferred() {
-		b.env.Work(ticket.Name, ticketCost, func() any { return ticket.Run() }, func(result any) {
-			err, _ := result.(error)
-			if err := ticket.Done(err); err != nil {
-				b.failDisk(ticket.Name, err)
-			}
-		})
+		if ticket.Delay > 0 {
+			b.env.AfterQuiet(ticket.Name, ticket.Delay, func() { b.runTicket(l, ticket) })
+			continue
+		}
+		b.runTicket(l, ticket)
 	}
+}
+
+func (b *Broker) runTicket(l *commitlog.Log, ticket commitlog.Ticket) {
+	b.env.Work(ticket.Name, ticketCost, func() any { return ticket.Run() }, func(result any) {
+		err, _ := result.(error)
+		if err := ticket.Done(err); err != nil {
+			b.failDisk(ticket.Name, err)
+			return
+		}
+		b.runTickets(l) // one stage of a swap asks for the next
+	})
 }
 
 // failDisk closes the log directory for writes at the first failure. With its only directory gone

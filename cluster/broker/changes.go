@@ -50,6 +50,7 @@ func (b *Broker) topicDeleted(topic *metadata.Topic) {
 func (b *Broker) drop(h *held) {
 	b.unfollow(h.key)
 	h.Remove()
+	b.cleaning.dropped(h)
 	b.groups.roleChanged(h)
 	b.failFetches(h)
 	b.remove(h)
@@ -157,6 +158,7 @@ func (b *Broker) logConfig(topic string) commitlog.Config {
 	cfg.MaxMessageBytes = b.configNumber(topic, "max.message.bytes")
 	cfg.RetentionMs = b.configNumber(topic, "retention.ms")
 	cfg.RetentionBytes = b.configNumber(topic, "retention.bytes")
+	cfg.FileDeleteDelayMs = b.configNumber(topic, "file.delete.delay.ms")
 	cfg.ProducerExpirationMs = int64(b.config.Settings.ProducerIDExpiry / time.Millisecond)
 	if b.effectiveConfig(topic, "message.timestamp.type") == "LogAppendTime" {
 		cfg.TimestampType = commitlog.LogAppendTime
@@ -166,6 +168,11 @@ func (b *Broker) logConfig(topic string) commitlog.Config {
 		cfg.CleanupPolicy = commitlog.CleanupCompact
 	case "compact,delete", "delete,compact":
 		cfg.CleanupPolicy = commitlog.CleanupCompact | commitlog.CleanupDelete
+	}
+	if lag := b.configNumber(topic, "max.compaction.lag.ms"); lag > 0 &&
+		cfg.CleanupPolicy&commitlog.CleanupCompact != 0 {
+		// Records in the active segment are not compacted, so it may not stay active for longer.
+		cfg.SegmentMs = min(cfg.SegmentMs, lag)
 	}
 	return cfg
 }

@@ -16,6 +16,7 @@ func (b *Broker) startChores() {
 	b.every("high-watermark-checkpoint", s.CheckpointInterval, b.checkpointHighWatermarks)
 	b.every("recovery-point-checkpoint", s.FlushCheckpoint, b.checkpointRecoveryPoints)
 	b.every("log-retention", s.RetentionCheck, b.retain)
+	b.cleaning.start(b)
 	b.every("producer-id-expiry", 10*time.Minute, b.expireProducers)
 	b.removeDeleted()
 }
@@ -73,12 +74,27 @@ func (b *Broker) writeCheckpoint(name string, entries []commitlog.CheckpointEntr
 func (b *Broker) retain() {
 	now := b.env.UnixMilli()
 	for _, h := range b.ordered {
-		if err := h.Log.RetentionPass(now, h.HighWatermark()); err != nil {
-			b.failDisk("retention", err)
+		if b.retainLog(h, now); b.env.Dead() {
 			return
 		}
-		b.LogChanged(h.Partition)
 	}
+}
+
+func (b *Broker) retainLog(h *held, nowMs int64) {
+	if err := h.Log.RetentionPass(nowMs, h.HighWatermark()); err != nil {
+		b.failDisk("retention", err)
+		return
+	}
+	b.LogChanged(h.Partition)
+}
+
+// Retain checks one partition's retention now, and says whether this broker has it.
+func (b *Broker) Retain(topic string, index int32) bool {
+	h := b.held(topic, index)
+	if h != nil {
+		b.retainLog(h, b.env.UnixMilli())
+	}
+	return h != nil
 }
 
 func (b *Broker) expireProducers() {

@@ -26,6 +26,7 @@ type checkpoints struct {
 	highWatermark map[replica.PartitionKey]event.Offset
 	recoveryPoint map[replica.PartitionKey]event.Offset
 	logStart      map[replica.PartitionKey]event.Offset
+	firstDirty    map[replica.PartitionKey]event.Offset
 }
 
 // openDirectory reads what an earlier incarnation left, or formats an empty directory. A directory
@@ -62,6 +63,7 @@ func (b *Broker) openDirectory() error {
 		{highWatermarkFile, &b.checkpoints.highWatermark},
 		{recoveryPointFile, &b.checkpoints.recoveryPoint},
 		{logStartFile, &b.checkpoints.logStart},
+		{commitlog.CleanerOffsetCheckpoint, &b.checkpoints.firstDirty},
 	} {
 		if *c.into, err = b.readCheckpoint(c.name); err != nil {
 			return err
@@ -88,9 +90,10 @@ func (b *Broker) readCheckpoint(name string) (map[replica.PartitionKey]event.Off
 
 func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
 	return commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean,
-		RecoveryPoint:  b.checkpoints.recoveryPoint[key],
-		LogStartOffset: b.checkpoints.logStart[key],
-		HighWatermark:  b.checkpoints.highWatermark[key]}
+		RecoveryPoint:    b.checkpoints.recoveryPoint[key],
+		LogStartOffset:   b.checkpoints.logStart[key],
+		HighWatermark:    b.checkpoints.highWatermark[key],
+		FirstDirtyOffset: b.checkpoints.firstDirty[key]}
 }
 
 // deletedSuffix ends the name of a deleted partition's directory until its files are gone.

@@ -20,6 +20,9 @@ type Settings struct {
 	FlushCheckpoint     time.Duration // log.flush.offset.checkpoint.interval.ms
 	RetentionCheck      time.Duration // log.retention.check.interval.ms
 	FileDeleteDelay     time.Duration // log.segment.delete.delay.ms
+	CleanerEnabled      bool          // log.cleaner.enable
+	CleanerBackoff      time.Duration // log.cleaner.backoff.ms
+	CleanerBufferBytes  int64         // log.cleaner.dedupe.buffer.size
 	ProducerIDExpiry    time.Duration // producer.id.expiration.ms
 	AutoCreateTopics    bool          // auto.create.topics.enable
 	NumPartitions       int32         // num.partitions
@@ -44,7 +47,8 @@ func DefaultSettings() Settings {
 		ReplicaLagMax: 30 * time.Second, FetchWaitMax: 500 * time.Millisecond,
 		FetchBackoff: time.Second, CheckpointInterval: 5 * time.Second,
 		FlushCheckpoint: time.Minute, RetentionCheck: 5 * time.Minute,
-		FileDeleteDelay: time.Minute, ProducerIDExpiry: 24 * time.Hour,
+		FileDeleteDelay: time.Minute, CleanerEnabled: true, CleanerBackoff: 15 * time.Second,
+		CleanerBufferBytes: 128 << 20, ProducerIDExpiry: 24 * time.Hour,
 		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 1,
 		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20,
 		OffsetsPartitions: 50, OffsetsReplication: 3, OffsetsSegmentBytes: 100 << 20,
@@ -70,6 +74,10 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 	switch name {
 	case "auto.create.topics.enable":
 		s.AutoCreateTopics, err = strconv.ParseBool(value)
+	case "log.cleaner.enable":
+		s.CleanerEnabled, err = strconv.ParseBool(value)
+	case "log.cleaner.dedupe.buffer.size":
+		s.CleanerBufferBytes, err = strconv.ParseInt(value, 10, 64)
 	case "highwater.truncate.to.high.watermark":
 		s.TruncateToHighWater, err = strconv.ParseBool(value)
 	case "num.partitions":
@@ -139,6 +147,8 @@ func (s *Settings) duration(name string) *time.Duration {
 		return &s.RetentionCheck
 	case "log.segment.delete.delay.ms":
 		return &s.FileDeleteDelay
+	case "log.cleaner.backoff.ms":
+		return &s.CleanerBackoff
 	case "group.initial.rebalance.delay.ms":
 		return &s.Groups.InitialRebalanceDelay
 	case "group.min.session.timeout.ms":

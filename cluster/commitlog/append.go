@@ -165,7 +165,7 @@ func (l *Log) append(buf record.Buffer, h *record.Header, leader bool) error {
 	size := int64(len(buf.Bytes))
 	rule, roll := l.active().shouldRoll(h, size, l.cfg.Now(), &l.cfg)
 	if roll {
-		if err := l.roll(event.Offset(h.BaseOffset), rule); err != nil {
+		if err := l.roll(l.rollBase(h), rule); err != nil {
 			return err
 		}
 	}
@@ -190,6 +190,16 @@ func (l *Log) append(buf record.Buffer, h *record.Header, leader bool) error {
 		Codec: h.Attributes.Codec().String(), Control: h.Attributes.Control(), Leader: leader,
 	}.Emit(l.cfg.Events, event.RuleNone)
 	return nil
+}
+
+// rollBase is where the segment for a batch begins: where the log ends, also when the batch lies
+// above that because the leader's cleaner has removed what was between. So no offset is ever
+// missing between two segments, and recovery can tell a lost end from a compacted one.
+func (l *Log) rollBase(h *record.Header) event.Offset {
+	if l.end > l.active().base && fitsRelative(l.end, event.Offset(h.LastOffset())) {
+		return l.end
+	}
+	return event.Offset(h.BaseOffset)
 }
 
 // noteProducer takes an appended batch into the producers' state and, if it aborts a transaction,

@@ -78,6 +78,8 @@ type Config struct {
 	CleanupPolicy CleanupPolicy
 	// Preallocate makes a new segment's file SegmentBytes long at once.
 	Preallocate bool
+	// FileDeleteDelayMs is how long a deleted segment's files stay under another name.
+	FileDeleteDelayMs int64
 	// ProducerExpirationMs is how long a silent producer without an open transaction is known.
 	ProducerExpirationMs int64
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"time"
 
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -34,6 +35,10 @@ type Log struct {
 	// loose are small files that were written and stay open until the next sync takes them:
 	// partition.metadata and producer snapshots.
 	loose []disk.File
+	// swaps are replacements of segments by the cleaner's that are under way.
+	swaps []*swap
+	// firstDirty is the offset up to which the log is compacted, -1 if that is not known.
+	firstDirty event.Offset
 	// deferred is work that need not be done in the loop, taken with Deferred.
 	deferred []Ticket
 	// namesDirty counts changes of the directory, namesSynced the ones that are durable.
@@ -161,9 +166,11 @@ type Ticket struct {
 	Name string
 	// UpTo is what a sync makes durable.
 	UpTo event.Offset
-	Run  func() error
-	log  *Log
-	done func(error) error
+	// Delay is how long Run is to be put off: deleted files stay for file.delete.delay.ms.
+	Delay time.Duration
+	Run   func() error
+	log   *Log
+	done  func(error) error
 }
 
 // Done tells the log how Run ended. It returns the error that failed the log, if any. A log that
@@ -316,9 +323,17 @@ func (l *Log) Drop() {
 }
 
 func (l *Log) shut() error {
-	for _, ticket := range l.Deferred() {
-		if err := ticket.Done(ticket.Run()); err != nil {
-			return err
+	for _, sw := range l.swaps {
+		sw.then = nil // a log may be closed off the loop, where nobody must be called back
+	}
+	if err := l.settleSwaps(); err != nil {
+		return err
+	}
+	for tickets := l.Deferred(); len(tickets) > 0; tickets = l.Deferred() {
+		for _, ticket := range tickets {
+			if err := ticket.Done(ticket.Run()); err != nil {
+				return err
+			}
 		}
 	}
 	if err := l.Flush(); err != nil {

@@ -20,6 +20,8 @@ type OpenOptions struct {
 	RecoveryPoint  event.Offset
 	LogStartOffset event.Offset
 	HighWatermark  event.Offset
+	// FirstDirtyOffset is where compaction goes on; 0 does not matter, since that is any log's start.
+	FirstDirtyOffset event.Offset
 }
 
 // Recovered says what Open found and did.
@@ -41,6 +43,10 @@ func Open(files disk.FS, dir string, cfg Config, o OpenOptions) (*Log, Recovered
 	l.chunk = make([]byte, lookupChunkBytes)
 	l.tail = newTail(l.cfg.TailBytes)
 	l.producers = newProducers()
+	l.firstDirty = -1
+	if o.FirstDirtyOffset > 0 {
+		l.firstDirty = o.FirstDirtyOffset
+	}
 	var r Recovered
 	if err := l.open(o, &r); err != nil {
 		for _, s := range l.segments {
@@ -183,6 +189,7 @@ func (l *Log) restartAt(start event.Offset) error {
 	l.segments = []*segment{s}
 	l.start, l.end, l.written, l.synced = start, start, start, start
 	l.producers = newProducers()
+	l.firstDirty = -1
 	l.epochs.entries = nil
 	l.cuts++
 	return l.writeEpochs()
@@ -281,7 +288,12 @@ func (l *Log) finishSwap(base event.Offset, entries []disk.Entry) error {
 			err = errors.Join(err, removeIfThere(l.fs, l.name(covered, original)))
 		}
 	}
-	return errors.Join(err, l.fs.Rename(swap, l.name(base, extLog)), l.fs.SyncDir(l.dir))
+	// The originals must be gone for good before their place is taken: one that came back after a
+	// power cut would overlap with what replaced it.
+	if err = errors.Join(err, l.fs.SyncDir(l.dir)); err != nil {
+		return err
+	}
+	return errors.Join(l.fs.Rename(swap, l.name(base, extLog)), l.fs.SyncDir(l.dir))
 }
 
 // finishIndexSwaps gives the indexes of finished swaps their names; one whose log is not there is

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"time"
 
 	"highwater/cluster/event"
 )
@@ -11,7 +12,8 @@ import (
 func (l *Log) deferDelete(s *segment, names []string) {
 	files := s.handles()
 	s.log, s.offsets.file, s.times.file, s.aborted.file = nil, nil, nil, nil
-	l.deferred = append(l.deferred, Ticket{Name: "delete", log: l, Run: func() error {
+	delay := time.Duration(l.cfg.FileDeleteDelayMs) * time.Millisecond
+	l.deferred = append(l.deferred, Ticket{Name: "delete", Delay: delay, log: l, Run: func() error {
 		var err error
 		for _, f := range files {
 			err = errors.Join(err, f.Close())
@@ -51,8 +53,8 @@ func (l *Log) moveStart(to event.Offset, rule event.Rule) error {
 // lie below the log start offset, the log without them is still retention.bytes long, or their
 // newest record is older than retention.ms. Only what is below the high watermark goes.
 func (l *Log) RetentionPass(nowMs int64, highWatermark event.Offset) error {
-	if l.failed != nil {
-		return l.failed
+	if err := l.settleSwaps(); err != nil {
+		return err
 	}
 	err := l.deleteOldest(event.RuleRetentionStartOffset, highWatermark,
 		func(i int) bool { return i+1 < len(l.segments) && l.endOf(i) <= l.start })

@@ -3,6 +3,7 @@ package commitlog
 import (
 	"errors"
 	"io/fs"
+	"path"
 
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -48,14 +49,20 @@ type SegmentView struct {
 }
 
 func (l *Log) newSegment(base event.Offset) *segment {
+	return newSegment(l.fs, l.dir, base, l.cfg.SegmentIndexBytes, l.cfg.Now())
+}
+
+func newSegment(
+	files disk.FS, dir string, base event.Offset, indexBytes, created int64,
+) *segment {
 	s := &segment{
 		base: base, maxTimestamp: -1, maxTimestampOffset: base, firstBatchTimestamp: -1,
-		created: l.cfg.Now(),
+		created: created,
 	}
-	bytes := l.cfg.SegmentIndexBytes
-	s.offsets = newOffsetIndex(l.fs, l.name(base, extIndex), base, bytes)
-	s.times = newTimeIndex(l.fs, l.name(base, extTimeIndex), base, bytes)
-	s.aborted = txnIndex{files: l.fs, name: l.name(base, extTxnIndex)}
+	name := func(ext string) string { return path.Join(dir, FileName(base, ext)) }
+	s.offsets = newOffsetIndex(files, name(extIndex), base, indexBytes)
+	s.times = newTimeIndex(files, name(extTimeIndex), base, indexBytes)
+	s.aborted = txnIndex{files: files, name: name(extTxnIndex)}
 	return s
 }
 

@@ -24,7 +24,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 	if to < l.segments[0].base {
 		return l.truncateFully(to, rule)
 	}
-	if err := l.Flush(); err != nil {
+	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
 	}
 	before, size := l.end, l.Size()
@@ -43,6 +43,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 	}
 	l.written, l.synced = l.end, min(l.synced, l.end)
 	l.start = min(l.start, l.end)
+	l.firstDirty = min(l.firstDirty, l.end)
 	l.tail.release(l.end)
 	if l.epochs.truncateEnd(l.end) {
 		if err := l.writeEpochs(); err != nil {
@@ -106,13 +107,16 @@ func (l *Log) cutSegment(s *segment, to event.Offset) error {
 		_, position = s.offsets.floor(to - 1)
 	}
 	batches := scan(s.log, position, s.written, l.chunk)
-	cut, end := int64(-1), to
+	cut, end := int64(-1), s.base
 	for batches.next() {
 		if batches.last() >= to {
-			cut, end = batches.position, min(to, event.Offset(batches.header.BaseOffset))
+			cut = batches.position
 			break
 		}
+		end = batches.last() + 1
 	}
+	// After compaction the last batch below the cut may end far below it. The log ends there, so that
+	// it ends at the same offset when it is opened again; what lies between is fetched anew.
 	if batches.err != nil {
 		return batches.err
 	}
@@ -163,7 +167,7 @@ func (l *Log) TruncateFullyAndStartAt(offset event.Offset) error {
 }
 
 func (l *Log) truncateFully(offset event.Offset, rule event.Rule) error {
-	if err := l.Flush(); err != nil {
+	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
 	}
 	before, size, start := l.end, l.Size(), l.start

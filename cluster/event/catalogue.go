@@ -113,6 +113,14 @@ var narrations = map[Kind]told{
 		narration: "{node} recognises a retry: {topic}-{partition} has it at offset {baseOffset}."},
 	KindAppendRefused: {
 		narration: "{node} refuses a batch for {topic}-{partition}: {detail}."},
+	KindCleanerPassBegan: {pair: "CleanerPassEnded",
+		narration: "{node} begins to compact {topic}-{partition} below offset {upTo}."},
+	KindSegmentsSwapped: {
+		narration: "{node} replaces {segments} segments of {topic}-{partition} from {baseOffset} on: " +
+			"of {recordsBefore} records {records} stay."},
+	KindCleanerPassEnded: {
+		narration: "{node} has compacted {topic}-{partition} ({outcome}): of {recordsBefore} records " +
+			"{recordsAfter} stay."},
 	KindLogDirFailed: {
 		narration: "{node}'s log directory failed at {operation}: {error}."},
 	KindBecameLeader: {

@@ -39,54 +39,57 @@ const (
 	KindLogSynced                  Kind = 33
 	KindDuplicateSuppressed        Kind = 34
 	KindAppendRefused              Kind = 35
-	KindLogDirFailed               Kind = 36
-	KindBecameLeader               Kind = 37
-	KindBecameFollower             Kind = 38
-	KindReplicaRemoved             Kind = 39
-	KindReplicaFetched             Kind = 40
-	KindHighWatermarkMoved         Kind = 41
-	KindIsrChangeProposed          Kind = 42
-	KindIsrChangeRefused           Kind = 43
-	KindIsrChanged                 Kind = 44
-	KindFollowerDiverged           Kind = 45
-	KindVoteStored                 Kind = 46
-	KindControllerStateChanged     Kind = 47
-	KindMetadataStored             Kind = 48
-	KindMetadataCommitted          Kind = 49
-	KindMetadataReplayed           Kind = 50
-	KindBrokerRegistered           Kind = 51
-	KindBrokerFenced               Kind = 52
-	KindBrokerUnfenced             Kind = 53
-	KindBrokerInControlledShutdown Kind = 54
-	KindTopicCreated               Kind = 55
-	KindTopicDeleted               Kind = 56
-	KindPartitionChanged           Kind = 57
-	KindConfigChanged              Kind = 58
-	KindProducerIDsAllocated       Kind = 59
-	KindRecordingTruncated         Kind = 60
-	KindGroupStateChanged          Kind = 61
-	KindGroupMemberJoined          Kind = 62
-	KindGroupMemberLeft            Kind = 63
-	KindRebalanceBegan             Kind = 64
-	KindRebalanceEnded             Kind = 65
-	KindOffsetCommitted            Kind = 66
-	KindClientStarted              Kind = 67
-	KindRecordsBuffered            Kind = 68
-	KindRecordsNotBuffered         Kind = 69
-	KindSendBlocked                Kind = 70
-	KindSendUnblocked              Kind = 71
-	KindBatchDrained               Kind = 72
-	KindBatchRequeued              Kind = 73
-	KindBatchBelieved              Kind = 74
-	KindProducerIDChanged          Kind = 75
-	KindClientTransactionChanged   Kind = 76
-	KindMembershipChanged          Kind = 77
-	KindPartitionAssigned          Kind = 78
-	KindPartitionRevoked           Kind = 79
-	KindPositionMoved              Kind = 80
-	KindRecordsPolled              Kind = 81
-	KindPositionCommitted          Kind = 82
-	KindCommitFailed               Kind = 83
+	KindCleanerPassBegan           Kind = 36
+	KindSegmentsSwapped            Kind = 37
+	KindCleanerPassEnded           Kind = 38
+	KindLogDirFailed               Kind = 39
+	KindBecameLeader               Kind = 40
+	KindBecameFollower             Kind = 41
+	KindReplicaRemoved             Kind = 42
+	KindReplicaFetched             Kind = 43
+	KindHighWatermarkMoved         Kind = 44
+	KindIsrChangeProposed          Kind = 45
+	KindIsrChangeRefused           Kind = 46
+	KindIsrChanged                 Kind = 47
+	KindFollowerDiverged           Kind = 48
+	KindVoteStored                 Kind = 49
+	KindControllerStateChanged     Kind = 50
+	KindMetadataStored             Kind = 51
+	KindMetadataCommitted          Kind = 52
+	KindMetadataReplayed           Kind = 53
+	KindBrokerRegistered           Kind = 54
+	KindBrokerFenced               Kind = 55
+	KindBrokerUnfenced             Kind = 56
+	KindBrokerInControlledShutdown Kind = 57
+	KindTopicCreated               Kind = 58
+	KindTopicDeleted               Kind = 59
+	KindPartitionChanged           Kind = 60
+	KindConfigChanged              Kind = 61
+	KindProducerIDsAllocated       Kind = 62
+	KindRecordingTruncated         Kind = 63
+	KindGroupStateChanged          Kind = 64
+	KindGroupMemberJoined          Kind = 65
+	KindGroupMemberLeft            Kind = 66
+	KindRebalanceBegan             Kind = 67
+	KindRebalanceEnded             Kind = 68
+	KindOffsetCommitted            Kind = 69
+	KindClientStarted              Kind = 70
+	KindRecordsBuffered            Kind = 71
+	KindRecordsNotBuffered         Kind = 72
+	KindSendBlocked                Kind = 73
+	KindSendUnblocked              Kind = 74
+	KindBatchDrained               Kind = 75
+	KindBatchRequeued              Kind = 76
+	KindBatchBelieved              Kind = 77
+	KindProducerIDChanged          Kind = 78
+	KindClientTransactionChanged   Kind = 79
+	KindMembershipChanged          Kind = 80
+	KindPartitionAssigned          Kind = 81
+	KindPartitionRevoked           Kind = 82
+	KindPositionMoved              Kind = 83
+	KindRecordsPolled              Kind = 84
+	KindPositionCommitted          Kind = 85
+	KindCommitFailed               Kind = 86
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -937,6 +940,111 @@ func (c *Chunk) AppendRefused(r *Record) AppendRefused {
 		ProducerID: int64(r.Values[4]),
 		Expected:   int64(r.Values[5]),
 		Got:        int64(r.Values[6]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e CleanerPassBegan) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindCleanerPassBegan, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.Job)
+	r.Values[3] = int64(e.FirstDirtyOffset)
+	r.Values[4] = int64(e.UpTo)
+	r.Values[5] = int64(e.CleanBytes)
+	r.Values[6] = int64(e.DirtyBytes)
+	r.Values[7] = flag(e.Forced)
+	return r.Seq
+}
+
+// CleanerPassBegan reads the fact back from a record of its kind.
+func (c *Chunk) CleanerPassBegan(r *Record) CleanerPassBegan {
+	return CleanerPassBegan{
+		Topic:            c.Text(r.Values[0]),
+		Partition:        int32(r.Values[1]),
+		Job:              int64(r.Values[2]),
+		FirstDirtyOffset: Offset(r.Values[3]),
+		UpTo:             Offset(r.Values[4]),
+		CleanBytes:       int64(r.Values[5]),
+		DirtyBytes:       int64(r.Values[6]),
+		Forced:           r.Values[7] != 0,
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e SegmentsSwapped) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindSegmentsSwapped, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.BaseOffset)
+	r.Values[3] = int64(e.NextOffset)
+	r.Values[4] = int64(e.Segments)
+	r.Values[5] = int64(e.BytesBefore)
+	r.Values[6] = int64(e.Bytes)
+	r.Values[7] = int64(e.RecordsBefore)
+	r.Values[8] = int64(e.Records)
+	r.Values[9] = em.text(e.Holes)
+	return r.Seq
+}
+
+// SegmentsSwapped reads the fact back from a record of its kind.
+func (c *Chunk) SegmentsSwapped(r *Record) SegmentsSwapped {
+	return SegmentsSwapped{
+		Topic:         c.Text(r.Values[0]),
+		Partition:     int32(r.Values[1]),
+		BaseOffset:    Offset(r.Values[2]),
+		NextOffset:    Offset(r.Values[3]),
+		Segments:      int32(r.Values[4]),
+		BytesBefore:   int64(r.Values[5]),
+		Bytes:         int64(r.Values[6]),
+		RecordsBefore: int64(r.Values[7]),
+		Records:       int64(r.Values[8]),
+		Holes:         c.Text(r.Values[9]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e CleanerPassEnded) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindCleanerPassEnded, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.Job)
+	r.Values[3] = em.text(e.Outcome)
+	r.Values[4] = int64(e.FirstDirtyOffset)
+	r.Values[5] = int64(e.RecordsBefore)
+	r.Values[6] = int64(e.RecordsAfter)
+	r.Values[7] = int64(e.BytesBefore)
+	r.Values[8] = int64(e.BytesAfter)
+	r.Values[9] = int64(e.TombstonesKept)
+	r.Values[10] = int64(e.TombstonesExpired)
+	r.Values[11] = em.text(e.Survivors)
+	return r.Seq
+}
+
+// CleanerPassEnded reads the fact back from a record of its kind.
+func (c *Chunk) CleanerPassEnded(r *Record) CleanerPassEnded {
+	return CleanerPassEnded{
+		Topic:             c.Text(r.Values[0]),
+		Partition:         int32(r.Values[1]),
+		Job:               int64(r.Values[2]),
+		Outcome:           c.Text(r.Values[3]),
+		FirstDirtyOffset:  Offset(r.Values[4]),
+		RecordsBefore:     int64(r.Values[5]),
+		RecordsAfter:      int64(r.Values[6]),
+		BytesBefore:       int64(r.Values[7]),
+		BytesAfter:        int64(r.Values[8]),
+		TombstonesKept:    int64(r.Values[9]),
+		TombstonesExpired: int64(r.Values[10]),
+		Survivors:         c.Text(r.Values[11]),
 	}
 }
 
@@ -2341,6 +2449,42 @@ var generatedRows = []Row{
 		{"expected", Int64, "int64", ""},
 		{"got", Int64, "int64", ""},
 	}},
+	{Kind: KindCleanerPassBegan, Name: "CleanerPassBegan", Area: "log", Emitted: "CleanerPassBegan says that the cleaner starts on a log: everything below UpTo may be rewritten, and what lies from FirstDirtyOffset on was never compacted.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"job", Int64, "int64", ""},
+		{"firstDirtyOffset", Int64, "Offset", ""},
+		{"upTo", Int64, "Offset", ""},
+		{"cleanBytes", Int64, "int64", "bytes"},
+		{"dirtyBytes", Int64, "int64", "bytes"},
+		{"forced", Bool, "bool", ""},
+	}},
+	{Kind: KindSegmentsSwapped, Name: "SegmentsSwapped", Area: "log", Emitted: "SegmentsSwapped says that one rewritten segment took the place of its originals for readers.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"baseOffset", Int64, "Offset", ""},
+		{"nextOffset", Int64, "Offset", ""},
+		{"segments", Int32, "int32", ""},
+		{"bytesBefore", Int64, "int64", "bytes"},
+		{"bytes", Int64, "int64", "bytes"},
+		{"recordsBefore", Int64, "int64", ""},
+		{"records", Int64, "int64", ""},
+		{"holes", Text, "string", ""},
+	}},
+	{Kind: KindCleanerPassEnded, Name: "CleanerPassEnded", Area: "log", Emitted: "CleanerPassEnded says how the pass ended, after all its segments are in place for good. Survivors are the newest few records that stay.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"job", Int64, "int64", ""},
+		{"outcome", Text, "string", ""},
+		{"firstDirtyOffset", Int64, "Offset", ""},
+		{"recordsBefore", Int64, "int64", ""},
+		{"recordsAfter", Int64, "int64", ""},
+		{"bytesBefore", Int64, "int64", "bytes"},
+		{"bytesAfter", Int64, "int64", "bytes"},
+		{"tombstonesKept", Int64, "int64", ""},
+		{"tombstonesExpired", Int64, "int64", ""},
+		{"survivors", Text, "string", ""},
+	}},
 	{Kind: KindLogDirFailed, Name: "LogDirFailed", Area: "log", Emitted: "LogDirFailed says that a node's log directory takes no more writes.", Fields: []Field{
 		{"operation", Text, "string", ""},
 		{"error", Text, "string", ""},
@@ -2736,6 +2880,12 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.DuplicateSuppressed(r)
 	case KindAppendRefused:
 		return c.AppendRefused(r)
+	case KindCleanerPassBegan:
+		return c.CleanerPassBegan(r)
+	case KindSegmentsSwapped:
+		return c.SegmentsSwapped(r)
+	case KindCleanerPassEnded:
+		return c.CleanerPassEnded(r)
 	case KindLogDirFailed:
 		return c.LogDirFailed(r)
 	case KindBecameLeader:

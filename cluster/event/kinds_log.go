@@ -121,6 +121,50 @@ type AppendRefused struct {
 	Got        int64
 }
 
+// CleanerPassBegan says that the cleaner starts on a log: everything below UpTo may be rewritten, and
+// what lies from FirstDirtyOffset on was never compacted.
+type CleanerPassBegan struct {
+	Topic            string
+	Partition        int32
+	Job              int64
+	FirstDirtyOffset Offset
+	UpTo             Offset
+	CleanBytes       int64 `unit:"bytes"`
+	DirtyBytes       int64 `unit:"bytes"`
+	Forced           bool
+}
+
+// SegmentsSwapped says that one rewritten segment took the place of its originals for readers.
+type SegmentsSwapped struct {
+	Topic         string
+	Partition     int32
+	BaseOffset    Offset
+	NextOffset    Offset
+	Segments      int32
+	BytesBefore   int64 `unit:"bytes"`
+	Bytes         int64 `unit:"bytes"`
+	RecordsBefore int64
+	Records       int64
+	Holes         string // the newest runs of offsets without a record: 0-176,180-182
+}
+
+// CleanerPassEnded says how the pass ended, after all its segments are in place for good. Survivors
+// are the newest few records that stay.
+type CleanerPassEnded struct {
+	Topic             string
+	Partition         int32
+	Job               int64
+	Outcome           string // cleaned, superseded, uncleanable, removed
+	FirstDirtyOffset  Offset
+	RecordsBefore     int64
+	RecordsAfter      int64
+	BytesBefore       int64 `unit:"bytes"`
+	BytesAfter        int64 `unit:"bytes"`
+	TombstonesKept    int64
+	TombstonesExpired int64
+	Survivors         string
+}
+
 // LogDirFailed says that a node's log directory takes no more writes.
 type LogDirFailed struct {
 	Operation string

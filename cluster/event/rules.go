@@ -51,6 +51,9 @@ const (
 	RuleGroupSessionTimeout
 	RuleGroupAssignmentStored
 	RuleOffsetCommitted
+	RuleCleanerLastValue
+	RuleCleanerDirtyRatio
+	RuleCleanerMaxLag
 	RuleBatchFull
 	RuleLinger
 	RuleDrainNow
@@ -167,6 +170,14 @@ var ruleRows = [ruleCount]RuleRow{
 		"Who is not heard from for session.timeout.ms is out.", "ClassicGroup"},
 	RuleGroupAssignmentStored: {"group.assignment-stored",
 		"Members get their assignments once these are committed.", "GroupMetadataManager"},
+	RuleCleanerLastValue: {"cleaner.last-value",
+		"Compaction keeps the newest record of each key; a deletion goes after its horizon.",
+		"KIP-534"},
+	RuleCleanerDirtyRatio: {"cleaner.dirty-ratio",
+		"The never compacted part of the log is larger than min.cleanable.dirty.ratio.",
+		"LogCleanerManager"},
+	RuleCleanerMaxLag: {"cleaner.max-lag",
+		"A record has waited longer than max.compaction.lag.ms.", "KIP-354"},
 	RuleOffsetCommitted: {"group.offset-under-high-watermark",
 		"An offset is committed once the high watermark has passed its record.",
 		"CoordinatorRuntime"},

@@ -148,8 +148,23 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		rep := a.replica(e.Topic, e.Partition, r.Node)
 		rep.isr, rep.proposed = e.Isr, nil
 		a.decided(e.Topic, e.Partition, e.PartitionEpoch, e.Isr, r.Node)
+	case event.KindCleanerPassBegan:
+		e := c.CleanerPassBegan(r)
+		a.compacting(r.Node, e.Topic, e.Partition, e.UpTo)
+	case event.KindSegmentsSwapped:
+		e := c.SegmentsSwapped(r)
+		a.compacting(r.Node, e.Topic, e.Partition, e.NextOffset)
 	case event.KindHighWatermarkMoved:
 		a.moved(r.Node, c.HighWatermarkMoved(r))
+	}
+}
+
+// compacting checks that the cleaner leaves alone what might still be truncated.
+func (a *Auditor) compacting(node event.NodeID, topic string, index int32, upTo event.Offset) {
+	if rep := a.replica(topic, index, node); upTo > rep.highWatermark {
+		a.blame("cleaner.only-committed",
+			"node %d compacts %s-%d up to %d, its high watermark is %d", node, topic, index, upTo,
+			rep.highWatermark)
 	}
 }
 

@@ -144,3 +144,14 @@ func TestTraceThatLacksItsBeginningIsStillBlamed(t *testing.T) {
 		t.Errorf("want hw.min-of-isr, got %v", v)
 	}
 }
+
+func TestCompactionAboveTheHighWatermarkIsBlamed(t *testing.T) {
+	for upTo, promise := range map[event.Offset]string{1: "", 2: "cleaner.only-committed"} {
+		s := tell()
+		s.copied()
+		s.fetched()
+		s.moved()
+		event.CleanerPassBegan{Topic: "t", Job: 1, UpTo: upTo}.Emit(s.by[1], event.RuleNone)
+		s.judged(t, promise)
+	}
+}

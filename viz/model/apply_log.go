@@ -40,6 +40,17 @@ func (s *State) applyLog(c *event.Chunk, r *event.Record) {
 		base := c.SegmentDeleted(r).BaseOffset
 		l.SegmentCount = max(0, l.SegmentCount-1)
 		l.Segments = slices.DeleteFunc(l.Segments, func(o event.Offset) bool { return o == base })
+	case event.KindCleanerPassBegan:
+		e := c.CleanerPassBegan(r)
+		l.Cleaning = &Cleaning{Job: e.Job, FirstDirty: e.FirstDirtyOffset, UpTo: e.UpTo, Since: r.At}
+	case event.KindSegmentsSwapped:
+		l.segmentsSwapped(c.SegmentsSwapped(r))
+	case event.KindCleanerPassEnded:
+		e := c.CleanerPassEnded(r)
+		l.Cleaning = nil
+		l.Cleaned = &Cleaned{Outcome: e.Outcome, FirstDirty: e.FirstDirtyOffset,
+			RecordsBefore: e.RecordsBefore, RecordsAfter: e.RecordsAfter, Survivors: e.Survivors,
+			At: r.At, Seq: r.Seq}
 	case event.KindLogStartOffsetMoved:
 		l.startAt(c.LogStartOffsetMoved(r).After)
 	case event.KindLogTruncated:
@@ -139,6 +150,9 @@ func (l *Log) startAt(start event.Offset) {
 	l.LogStartOffset = start
 	l.LogEndOffset = max(l.LogEndOffset, start)
 	l.Batches.keep(func(b *Batch) bool { return b.LastOffset >= start })
+	l.keepHoles(func(h *Hole) {
+		h.From = max(h.From, start)
+	})
 	for len(l.Epochs) > 1 && l.Epochs[1].StartOffset <= start {
 		l.Epochs = slices.Delete(l.Epochs, 0, 1)
 	}
@@ -170,6 +184,11 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	if anew {
 		l.SyncedOffset, l.LogStartOffset = after, after
 	}
+	l.keepHoles(func(h *Hole) {
+		if h.To = min(h.To, after); anew {
+			h.To = h.From
+		}
+	})
 	gone := func(start event.Offset) bool { return anew || start >= after }
 	l.Epochs = slices.DeleteFunc(l.Epochs, func(e Epoch) bool { return gone(e.StartOffset) })
 	had := len(l.Segments)

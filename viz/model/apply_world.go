@@ -120,6 +120,7 @@ func (s *State) forgetMemory(n *Node) {
 			if l := p.Log(n.ID); l != nil {
 				l.Role, l.Leader, l.Isr, l.Proposed = "", event.NoNode, noNodes, nil
 				l.Followers = []Follower{}
+				l.Cleaning = nil
 			}
 		}
 	}

@@ -37,6 +37,7 @@ func (p *Partition) detach() {
 		l.Followers = slices.Clone(l.Followers)
 		l.Epochs = slices.Clone(l.Epochs)
 		l.Segments = slices.Clone(l.Segments)
+		l.Holes = slices.Clone(l.Holes)
 		l.Batches = l.Batches.clone()
 	})
 }

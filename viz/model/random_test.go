@@ -59,6 +59,7 @@ func randomText(c *event.Chunk, dice *rand.Rand, name string) int64 {
 		"topic":        {"orders", "payments", "audit", "__consumer_offsets"},
 		"resource":     {"orders", "payments"},
 		"resourceType": {"topic", "broker"},
+		"holes":        {"0-3,7-9", "12-12", "x,4", "30-50,-", "5-2", "999999999999999990-999999999999999999"},
 		"name":         {"min.insync.replicas", "retention.ms"},
 		"api":          {"Fetch", "Produce", "Metadata"},
 	}

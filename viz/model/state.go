@@ -18,6 +18,7 @@ const (
 	epochsMax       = 64
 	segmentsMax     = 128
 	cutBatchesMax   = 32
+	holesMax        = 128
 	unknownKindsMax = 32
 	programsMax     = 256
 	ownBatchesMax   = 64  // of one producer, kept one by one
@@ -191,6 +192,36 @@ type Log struct {
 	Cut        []Batch     `json:"cut"`
 	Truncation *Truncation `json:"truncation"`
 	Refusal    *Refusal    `json:"refusal"`
+	// Cleaning is the cleaner's pass under way, Cleaned the last one that ended, each null without
+	// one. Holes are the newest runs of offsets that compaction left without a record.
+	Cleaning *Cleaning `json:"cleaning"`
+	Cleaned  *Cleaned  `json:"cleaned"`
+	Holes    []Hole    `json:"holes"`
+}
+
+// Cleaning is a pass of the cleaner over the offsets below UpTo.
+type Cleaning struct {
+	Job        int64        `json:"job,string"`
+	FirstDirty event.Offset `json:"firstDirty,string"`
+	UpTo       event.Offset `json:"upTo,string"`
+	Since      int64        `json:"since,string"`
+}
+
+// Cleaned is how a pass of the cleaner ended; records below FirstDirty are compacted.
+type Cleaned struct {
+	Outcome       string       `json:"outcome"`
+	FirstDirty    event.Offset `json:"firstDirty,string"`
+	RecordsBefore int64        `json:"recordsBefore,string"`
+	RecordsAfter  int64        `json:"recordsAfter,string"`
+	Survivors     string       `json:"survivors"`
+	At            int64        `json:"at,string"`
+	Seq           event.Seq    `json:"seq,string"`
+}
+
+// Hole is a run of offsets without a record: From is the first, To the next that may have one.
+type Hole struct {
+	From event.Offset `json:"from,string"`
+	To   event.Offset `json:"to,string"`
 }
 
 // Follower is what a leader learned from a follower's fetches.

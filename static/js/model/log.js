@@ -1,6 +1,7 @@
 // Folds what happened to a replica's log.
 
 import { compare, larger, smaller, successor } from "./int64.js";
+import { keepHoles, segmentsSwapped } from "./holes.js";
 import { batchLimit, copyAt, keepNewest, nodeAt, partitionAt, recordLimit } from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -34,6 +35,16 @@ export function applyLog(state, event) {
 		case "SegmentDeleted":
 			log.segmentCount = Math.max(0, log.segmentCount - 1);
 			log.segments = log.segments.filter((base) => base !== f.baseOffset);
+			break;
+		case "CleanerPassBegan":
+			log.cleaning = { job: f.job, firstDirty: f.firstDirtyOffset, upTo: f.upTo, since: event.at };
+			break;
+		case "SegmentsSwapped": return segmentsSwapped(log, f);
+		case "CleanerPassEnded":
+			log.cleaning = null;
+			log.cleaned = { outcome: f.outcome, firstDirty: f.firstDirtyOffset,
+				recordsBefore: f.recordsBefore, recordsAfter: f.recordsAfter, survivors: f.survivors,
+				at: event.at, seq: event.seq };
 			break;
 		case "LogStartOffsetMoved": return startAt(log, f.after);
 		case "LogTruncated": return truncated(log, event);
@@ -122,6 +133,7 @@ function startAt(log, start) {
 	log.logStartOffset = start;
 	log.leo = larger(log.leo, start);
 	log.batches = log.batches.filter((b) => compare(b.lastOffset, start) >= 0);
+	keepHoles(log, (h) => ({ from: larger(h.from, start), to: h.to }));
 	while (log.epochs.length > 1 && compare(log.epochs[1].startOffset, start) <= 0) {
 		log.epochs.shift();
 	}
@@ -152,6 +164,7 @@ function cut(log, event, before, after) {
 	log.hw = smaller(log.hw, after);
 	log.synced = anew ? after : smaller(log.synced, after);
 	log.logStartOffset = anew ? after : smaller(log.logStartOffset, after);
+	keepHoles(log, (h) => ({ from: h.from, to: anew ? h.from : smaller(h.to, after) }));
 	const gone = (start) => anew || compare(start, after) >= 0;
 	log.epochs = log.epochs.filter((e) => !gone(e.startOffset));
 	const had = log.segments.length;

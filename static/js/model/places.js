@@ -122,7 +122,7 @@ export function copyAt(state, partition, node) {
 		synced: "-1", isr: [], proposed: null, followers: [], epochs: [], segments: [],
 		segmentCount: 0, batches: [],
 		totals: { batches: 0, records: 0, bytes: 0, duplicates: 0, refused: 0, truncations: 0 },
-		cut: [], truncation: null, refusal: null,
+		cut: [], truncation: null, refusal: null, cleaning: null, cleaned: null, holes: [],
 	};
 	insertSorted(partition.copies, copy, (a, b) => a.node - b.node);
 	return copy;

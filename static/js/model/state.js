@@ -99,6 +99,7 @@ function cloneCopy(copy) {
 		followers: copy.followers.map((f) => ({ ...f })),
 		epochs: copy.epochs.slice(),
 		segments: copy.segments.slice(),
+		holes: copy.holes.slice(),
 		batches: copy.batches.slice(),
 		totals: { ...copy.totals },
 	};

@@ -119,7 +119,8 @@ function forgetMemory(state, node) {
 		for (const partition of topic.partitions) {
 			const copy = findCopy(partition, node.id);
 			if (!copy) continue;
-			Object.assign(copy, { role: "", leader: -1, isr: [], proposed: null, followers: [] });
+			Object.assign(copy, { role: "", leader: -1, isr: [], proposed: null, followers: [],
+				cleaning: null });
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"highwater/cluster/event"
+)
+
+// segmentsSwapped puts a compacted segment in its originals' place. A batch that lies wholly in a
+// hole is gone; of one that lies partly in one, the holes say what is missing.
+func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
+	l.SegmentCount = max(1, l.SegmentCount-max(0, int64(e.Segments)-1))
+	l.Segments = slices.DeleteFunc(l.Segments, func(base event.Offset) bool {
+		return base > e.BaseOffset && base < e.NextOffset
+	})
+	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool {
+		return h.From >= e.BaseOffset && h.From < e.NextOffset
+	})
+	at := 0
+	for at < len(l.Holes) && l.Holes[at].From < e.BaseOffset {
+		at++
+	}
+	holes := parseHoles(e.Holes)
+	l.Holes = slices.Insert(l.Holes, at, holes...)
+	if over := len(l.Holes) - holesMax; over > 0 {
+		l.Holes = slices.Delete(l.Holes, 0, over)
+	}
+	l.Batches.keep(func(b *Batch) bool {
+		return !slices.ContainsFunc(holes, func(h Hole) bool {
+			return h.From <= b.BaseOffset && b.LastOffset < h.To
+		})
+	})
+}
+
+// keepHoles changes every hole and drops those that end up empty.
+func (l *Log) keepHoles(change func(*Hole)) {
+	for i := range l.Holes {
+		change(&l.Holes[i])
+	}
+	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool { return h.From >= h.To })
+}
+
+// holeDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
+const holeDigits = 18
+
+// parseHoles reads 0-176,180-182; what is not of that form says nothing.
+func parseHoles(text string) []Hole {
+	var holes []Hole
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, _ := strings.Cut(part, "-")
+		from, fromOK := holeOffset(first)
+		to, toOK := holeOffset(last)
+		if fromOK && toOK && from <= to {
+			holes = append(holes, Hole{From: from, To: to + 1})
+		}
+	}
+	return holes
+}
+
+func holeOffset(text string) (event.Offset, bool) {
+	if len(text) == 0 || len(text) > holeDigits || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	offset, err := strconv.ParseInt(text, 10, 64)
+	return event.Offset(offset), err == nil
+}
