@@ -144,3 +144,20 @@ func TestTraceThatLacksItsBeginningIsStillBlamed(t *testing.T) {
 		t.Errorf("want hw.min-of-isr, got %v", v)
 	}
 }
+
+func TestTwoOwnersOfAPartitionInOneGenerationAreFound(t *testing.T) {
+	own := func(s *story, node event.NodeID, generation int32) {
+		event.PartitionAssigned{Group: "g", Generation: generation, Topic: "t"}.
+			Emit(s.by[node], event.RuleNone)
+	}
+	s := tell()
+	own(s, 1, 1)
+	own(s, 2, 2)
+	own(s, 2, 2)
+	own(s, 1, -1) // by hand
+	s.judged(t, "")
+	s = tell()
+	own(s, 1, 1)
+	own(s, 2, 1)
+	s.judged(t, "group.one-owner")
+}
