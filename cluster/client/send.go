@@ -110,7 +110,8 @@ func (s *sending) end(code int16) {
 	s.result.Code = code
 	if s.request.Idempotent {
 		p := &s.c.producer
-		if code != 0 && s.request.Sequence == nil { // the fate of the last batch is open: begin anew, as Kafka bumps the epoch
+		// The fate of the last batch is open: begin anew, as Kafka bumps the epoch.
+		if code != 0 && s.request.Sequence == nil {
 			p.id, p.epoch = -1, -1
 			clear(p.sequences)
 		}
