@@ -3,9 +3,11 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"highwater/cluster/broker"
 	"highwater/cluster/controller"
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
 	"highwater/cluster/partition"
@@ -296,4 +298,25 @@ func (c *Cluster) Checksum(topic string, p int32, offset event.Offset) (uint32, 
 		return 0, false
 	}
 	return record.Checksum(batch), true
+}
+
+// FileBytes is the length of one of the leader's files of a partition; name is its end, such as
+// .index for that of the newest segment.
+func (c *Cluster) FileBytes(topic string, p int32, name string) (int64, bool) {
+	r := c.leaderLog(topic, p)
+	leader, ok := c.Leader(topic, p)
+	if r == nil || !ok {
+		return 0, false
+	}
+	entries, err := c.disks[leader].List(r.Log.Dir())
+	if err != nil {
+		return 0, false
+	}
+	newest, found := disk.Entry{}, false
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name, name) && (!found || e.Name > newest.Name) {
+			newest, found = e, true
+		}
+	}
+	return newest.Size, found
 }

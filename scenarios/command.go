@@ -125,6 +125,8 @@ func sendArguments() []argument {
 			choices: []string{"true", "false"}, help: "enable.idempotence; needs acks=all"},
 		{name: "timeout", kind: kindDuration, keyed: true, fallback: "2m",
 			help: "delivery.timeout.ms"},
+		{name: "sequence", kind: kindInteger, keyed: true, maximum: math.MaxInt32,
+			help: "with idempotent=true: a sequence of your own, to see what the broker says"},
 		{name: "timestamp", kind: kindInteger, keyed: true, maximum: math.MaxInt64,
 			help: "the records' timestamp in unix milliseconds; the moment of sending without it"},
 		{name: "by", kind: kindClient, keyed: true,

@@ -52,6 +52,7 @@ type Cluster interface {
 	FirstDirtyOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	LogBytes(topic string, partition int32) (int64, bool)
 	BatchCount(topic string, partition int32) (int, bool)
+	FileBytes(topic string, partition int32, name string) (int64, bool)
 	Checksum(topic string, partition int32, offset event.Offset) (uint32, bool)
 
 	Programs

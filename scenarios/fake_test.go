@@ -269,6 +269,10 @@ func (f *fakeCluster) GroupMembers(group string) ([]string, int32, bool) {
 func (f *fakeCluster) LogBytes(topic string, p int32) (int64, bool) { return 123, f.has(topic, p) }
 func (f *fakeCluster) BatchCount(topic string, p int32) (int, bool) { return 2, f.has(topic, p) }
 
+func (f *fakeCluster) FileBytes(topic string, p int32, name string) (int64, bool) {
+	return 8, f.has(topic, p) && name == "leader-epoch-checkpoint"
+}
+
 func (f *fakeCluster) Checksum(topic string, p int32, at event.Offset) (uint32, bool) {
 	return 1 << 31, f.has(topic, p) && at == 0
 }

@@ -12,7 +12,7 @@ import (
 type function struct {
 	name string
 	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic, c a client's
-	// name, r a partition or a consumer's name, g a group and o an offset.
+	// name, r a partition or a consumer's name, g a group, o an offset and s any text.
 	forms []string
 	// reads says that a consumer has to read the partition first.
 	reads    bool
@@ -106,7 +106,7 @@ func functionNames() []string {
 // usage writes the function's forms.
 func (f *function) usage() string {
 	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`, 'c': `"CLIENT"`,
-		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET"}
+		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET", 's': `"TEXT"`}
 	var forms []string
 	for _, form := range f.forms {
 		var parameters []string

@@ -45,6 +45,8 @@ func clientFunctions() []function {
 				n, ok := c.LogBytes(topic, partition)
 				return numberOrNone(n, ok)
 			})},
+		{"file", []string{"ps"}, false, "number or none",
+			"the length of one of the leader's files, named by its end: `.index`", evaluateFile},
 		{"crc", []string{"po"}, false, "number",
 			"the checksum, computed anew, of the leader's batch that holds an offset", evaluateCRC},
 	}
@@ -144,6 +146,18 @@ func evaluateCommitted(v *evaluation, e *expression, arguments []any) (any, *Err
 		return nil, err
 	}
 	return numberOrNone(v.cluster.Committed(group, topic, partition)), nil
+}
+
+func evaluateFile(v *evaluation, e *expression, arguments []any) (any, *Error) {
+	topic, partition, err := partitionOf(e.operands[0], arguments[0])
+	if err != nil {
+		return nil, err
+	}
+	name, ok := arguments[1].(string)
+	if !ok {
+		return nil, wrongType(e.operands[1], arguments[1], "the end of a file's name")
+	}
+	return numberOrNone(v.cluster.FileBytes(topic, partition, name)), nil
 }
 
 func evaluateCRC(v *evaluation, e *expression, arguments []any) (any, *Error) {

@@ -88,7 +88,7 @@ func (x *execution) sendBy(request client.SendRequest) {
 	if p == nil {
 		return
 	}
-	for _, name := range []string{"acks", "idempotent", "timeout"} {
+	for _, name := range []string{"acks", "idempotent", "timeout", "sequence"} {
 		if c.given(name) && !c.value(name).implied {
 			e := inputError(c.value(name).position, "%s is the producer's own", name)
 			e.Hint = "write it where the producer is started"

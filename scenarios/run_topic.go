@@ -109,6 +109,10 @@ func runSend(x *execution) {
 		return
 	}
 	request.Key, request.Value = optional(c, "key"), optional(c, "value")
+	if c.given("sequence") {
+		sequence := int32(c.value("sequence").number)
+		request.Sequence = &sequence
+	}
 	request.TimestampMs = c.value("timestamp").number
 	request.Make = func(n int) (key, value *string) {
 		return filledIn(request.Key, n), filledIn(request.Value, n)

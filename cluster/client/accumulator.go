@@ -167,32 +167,43 @@ type chooser struct {
 }
 
 // partitionFor says where a record goes.
-func (p *Producer) partitionFor(name string, t *topic, key []byte) int32 {
-	if key != nil && !p.config.IgnoreKeys {
-		return PartitionForKey(key, int32(len(t.partitions)))
+func (p *Producer) partitionFor(name string, t *topic, r outgoing) int32 {
+	if r.key != nil && !p.config.IgnoreKeys {
+		return PartitionForKey(r.key, int32(len(t.partitions)))
 	}
 	s := p.stickies[name]
 	if s == nil {
 		s = &chooser{}
 		p.stickies[name] = s
 	}
-	if !s.chosen || int(s.partition) >= len(t.partitions) {
+	if !s.chosen || int(s.partition) >= len(t.partitions) || p.leaves(s, name, r) {
 		s.partition, s.bytes, s.chosen = p.nextSticky(name, t), 0, true
 	}
 	return s.partition
 }
 
-// stuck counts the bytes of a record without a key. A partition is left between batches where
-// that is possible, so that they stay full.
+// leaves says whether it is time for another partition: only between batches, so that they are
+// full when they are left.
+func (p *Producer) leaves(s *chooser, name string, r outgoing) bool {
+	if s.bytes < p.config.BatchBytes {
+		return false
+	}
+	last := p.queue(topicPartition{name, s.partition}).last()
+	if last != nil && !last.closed &&
+		last.builder.SizeWith(r.timestamp, r.key, r.value, r.headers...) > p.config.BatchBytes {
+		last.full = true
+	}
+	return last == nil || last.full || last.closed
+}
+
+// stuck counts the bytes of a record without a key. Past twice the batch size a partition is left
+// whatever its batches are.
 func (p *Producer) stuck(q *queue, grown int) {
 	s := p.stickies[q.key.topic]
 	if s == nil || s.partition != q.key.partition {
 		return
 	}
-	s.bytes += grown
-	last := q.last()
-	between := last == nil || last.full
-	if s.bytes >= 2*p.config.BatchBytes || between && s.bytes >= p.config.BatchBytes {
+	if s.bytes += grown; s.bytes >= 2*p.config.BatchBytes {
 		s.chosen = false
 	}
 }

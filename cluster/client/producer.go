@@ -219,7 +219,7 @@ func (p *Producer) sendOne(request *SendRequest, n int, d *delivery) (blocked, f
 	}
 	partition := request.Partition
 	if partition < 0 {
-		partition = p.partitionFor(request.Topic, t, r.key)
+		partition = p.partitionFor(request.Topic, t, r)
 	}
 	return p.accept(p.queue(topicPartition{request.Topic, partition}), r, d)
 }

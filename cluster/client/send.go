@@ -35,6 +35,8 @@ type SendRequest struct {
 	// TimeoutMs is delivery.timeout.ms of each batch, 0 for the default.
 	TimeoutMs  int
 	Idempotent bool
+	// Sequence makes an idempotent send break its own count, to see what the broker says.
+	Sequence *int32
 	// TimestampMs is the records' timestamp, 0 for the moment of sending.
 	TimestampMs int64
 	// Make gives key and value of the nth record, counted from 1; without it all are Key and Value.
@@ -108,7 +110,8 @@ func (s *sending) end(code int16) {
 	s.result.Code = code
 	if s.request.Idempotent {
 		p := &s.c.producer
-		if code != 0 { // the fate of the last batch is open: begin anew, as Kafka bumps the epoch
+		// The fate of the last batch is open: begin anew, as Kafka bumps the epoch.
+		if code != 0 && s.request.Sequence == nil {
 			p.id, p.epoch = -1, -1
 			clear(p.sequences)
 		}
@@ -162,6 +165,9 @@ func (s *sending) choose(partitions int32) {
 		s.result.Partition = s.c.choose(s.request.Topic, s.key, bytes, partitions)
 	}
 	s.sequence = s.c.producer.sequences[topicPartition{s.request.Topic, s.result.Partition}]
+	if s.request.Sequence != nil {
+		s.sequence = *s.request.Sequence
+	}
 }
 
 func (s *sending) initProducer() {
@@ -269,7 +275,7 @@ func (s *sending) acknowledged(offset int64) {
 	s.result.LastOffset = offset
 	s.result.Acknowledged++
 	s.result.Message = ""
-	if s.request.Idempotent {
+	if s.request.Idempotent && s.request.Sequence == nil {
 		key := topicPartition{s.request.Topic, s.result.Partition}
 		s.c.producer.sequences[key] = nextSequence(s.sequence)
 	}

@@ -24,9 +24,10 @@ type Auditor struct {
 	partitions map[key]*partition
 	requests   map[request]produced
 	messages   map[int64]message
-	delivered  map[event.Seq]int64 // MessageDelivered events by their message
-	oldest     []event.Seq         // of delivered, in order
-	metadata   event.Offset        // committed
+	delivered  map[event.Seq]int64                 // MessageDelivered events by their message
+	oldest     []event.Seq                         // of delivered, in order
+	metadata   event.Offset                        // committed
+	owners     map[generation]map[key]event.NodeID // by the consumers' own word
 	violations []Violation
 	seq        event.Seq
 	begun      event.Seq // the last event before those that are judged
@@ -35,6 +36,12 @@ type Auditor struct {
 type key struct {
 	topic string
 	index int32
+}
+
+// generation is one of a consumer group.
+type generation struct {
+	group  string
+	number int32
 }
 
 type request struct {
@@ -73,7 +80,8 @@ type replica struct {
 // New returns an auditor that has seen nothing.
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
-		messages: map[int64]message{}, delivered: map[event.Seq]int64{}}
+		messages: map[int64]message{}, delivered: map[event.Seq]int64{},
+		owners: map[generation]map[key]event.NodeID{}}
 }
 
 // Violations lists the broken promises, oldest first.
@@ -154,6 +162,16 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 	case event.KindSegmentsSwapped:
 		e := c.SegmentsSwapped(r)
 		a.compacting(r.Node, e.Topic, e.Partition, e.NextOffset)
+	case event.KindPartitionAssigned:
+		a.assigned(r.Node, c.PartitionAssigned(r))
+	case event.KindGroupStateChanged:
+		if e := c.GroupStateChanged(r); e.After == "Dead" { // the next one counts anew
+			for g := range a.owners {
+				if g.group == e.Group {
+					delete(a.owners, g)
+				}
+			}
+		}
 	case event.KindHighWatermarkMoved:
 		a.moved(r.Node, c.HighWatermarkMoved(r))
 	}
@@ -161,11 +179,34 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 
 // compacting checks that the cleaner leaves alone what might still be truncated.
 func (a *Auditor) compacting(node event.NodeID, topic string, index int32, upTo event.Offset) {
-	if rep := a.replica(topic, index, node); upTo > rep.highWatermark {
+	if rep := a.replica(topic, index, node); upTo > rep.highWatermark && rep.logEnd != unknown {
 		a.blame("cleaner.only-committed",
 			"node %d compacts %s-%d up to %d, its high watermark is %d", node, topic, index, upTo,
 			rep.highWatermark)
 	}
+}
+
+// generationsKept bounds how many generations of a group are remembered.
+const generationsKept = 8
+
+// assigned checks that a partition has one owner in a generation of its group.
+func (a *Auditor) assigned(node event.NodeID, e event.PartitionAssigned) {
+	if e.Generation < 0 {
+		return // by hand: whoever does that answers for it
+	}
+	g := generation{e.Group, e.Generation}
+	owners := a.owners[g]
+	if owners == nil {
+		owners = map[key]event.NodeID{}
+		a.owners[g] = owners
+		delete(a.owners, generation{e.Group, e.Generation - generationsKept})
+	}
+	k := key{e.Topic, e.Partition}
+	if other, owned := owners[k]; owned && other != node {
+		a.blame("group.one-owner", "nodes %d and %d both own %s-%d in generation %d of group %s",
+			other, node, e.Topic, e.Partition, e.Generation, e.Group)
+	}
+	owners[k] = node
 }
 
 func (a *Auditor) blame(promise, format string, args ...any) {

@@ -155,3 +155,20 @@ func TestCompactionAboveTheHighWatermarkIsBlamed(t *testing.T) {
 		s.judged(t, promise)
 	}
 }
+
+func TestTwoOwnersOfAPartitionInOneGenerationAreFound(t *testing.T) {
+	own := func(s *story, node event.NodeID, generation int32) {
+		event.PartitionAssigned{Group: "g", Generation: generation, Topic: "t"}.
+			Emit(s.by[node], event.RuleNone)
+	}
+	s := tell()
+	own(s, 1, 1)
+	own(s, 2, 2)
+	own(s, 2, 2)
+	own(s, 1, -1) // by hand
+	s.judged(t, "")
+	s = tell()
+	own(s, 1, 1)
+	own(s, 2, 1)
+	s.judged(t, "group.one-owner")
+}
