@@ -1,13 +1,14 @@
 // The lesson's conductor: runs steps on the server and shows each afterwards at the pace of a film.
 
 import { askedNow, endOf, lessonOf, placeOf, sectionOf } from '../model/lesson.js';
-import { drawLesson } from '../view/lesson.js';
+import { drawLesson, keepInSight } from '../view/lesson.js';
 import { ask, meta, open, worldPath } from './commands.js';
 
 const STEP_MS = 12_000; // what a step's film takes at most
 const STORY_MS = 60_000; // the whole story
 const STORY_REST_MS = 1600; // after each of its steps, to read what was seen
 const REFRESH_MS = 200;
+const WRITES = ['TopicCreated', 'BatchAppended'];
 const TURNS_MOST = 5;
 const YOURS = 'The controls are yours: go back, play freely, or open another lesson.';
 
@@ -69,9 +70,18 @@ export function createLesson({ session, act, toast }) {
 	/** Shows a stretch of events, when they have all arrived. */
 	async function show(from, to, budget = STEP_MS) {
 		if (!(await session.arrived(to))) return;
+		turnTo(from, to);
 		session.show(from, to, budget, () => {
 			restAt = performance.now();
 		});
+	}
+
+	/** The stage shows the partition that the step writes to, or makes. */
+	function turnTo(from, to) {
+		const isWrite = ({ event, fields }) =>
+			WRITES.includes(event) && !fields.topic.startsWith('__');
+		const written = session.film.events(from, to).findLast(isWrite);
+		if (written) act.turnTo(written.fields.topic, written.fields.partition ?? 0);
 	}
 
 	const budget = () => (panel.story
@@ -191,6 +201,7 @@ export function createLesson({ session, act, toast }) {
 	}
 
 	bind();
+	new ResizeObserver(keepInSight).observe(part('lesson-body'));
 	refresh();
 
 	function bind() {
