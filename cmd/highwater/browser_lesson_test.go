@@ -282,15 +282,39 @@ func TestLessonWhoseWorldWasClosedSaysSoAndStartsAgain(t *testing.T) {
 	openLesson(v, "kill-leader")
 	v.keys("n")
 	v.shown(1)
-	v.do(chromedp.Navigate("about:blank")) // nobody watches it any more
-	for range lesson.WorldsMax {
-		if _, err := v.main.lessons.Start("kill-leader"); err != nil {
+	for i := range lesson.WorldsMax {
+		l, err := v.main.lessons.Start("kill-leader")
+		if err != nil {
 			t.Fatal(err)
 		}
+		if i+1 < lesson.WorldsMax { // all are watched, and the page's was used least lately
+			watched := l.Hub().Watch(0, "")
+			defer watched.Close()
+		}
 	}
+	v.wait(`text("lesson-note").includes("was closed") &&
+		at("lesson-next").textContent.includes("Start again")`)
 	v.do(chromedp.Navigate(v.main.pageAddress() + "lesson/kill-leader?world=" + v.world))
 	v.wait(`document.body.textContent.includes("was closed")`)
 	v.do(chromedp.Navigate(v.main.pageAddress() + "lesson/kill-leader"))
 	v.wait(`location.search.includes("world=kill-leader-") && highwater.status() === "open" &&
 		at("lesson").dataset.done === "0"`)
+}
+
+func TestStepThatSomebodyElseRunsIsShownHereToo(t *testing.T) {
+	v := open(t)
+	openLesson(v, "truncate-to-hw")
+	l, err := v.main.lessons.Find(v.world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if _, err := l.Next(i); err != nil {
+			t.Fatal(err)
+		}
+		v.shown(i + 1)
+		v.atEnd(l.State(), i+1)
+	}
+	// The stage turned to the partition that the lesson came to.
+	v.wait(`at("topic").value === "parted"`)
 }

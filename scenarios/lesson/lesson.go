@@ -22,8 +22,9 @@ type Lesson struct {
 	log      *slog.Logger
 	used     atomic.Int64 // when somebody last asked for it, in wall-clock nanoseconds
 
-	mu  sync.Mutex // guards run, and its cluster while steps are run
-	run *run
+	mu     sync.Mutex // guards what follows, and the run's cluster while steps are run
+	run    *run
+	closed bool
 }
 
 // Errors of what cannot be done with a lesson now.
@@ -73,8 +74,11 @@ func (l *Lesson) Batch(node event.NodeID, topic string, partition int32, offset 
 func (l *Lesson) do(f func(*run)) error {
 	l.mu.Lock()
 	r := l.run
-	if r.live == nil {
+	if l.closed || r.live == nil {
 		defer l.mu.Unlock()
+		if l.closed {
+			return l.gone()
+		}
 		f(r)
 		return nil
 	}
@@ -88,6 +92,8 @@ func (l *Lesson) Next(after int) (State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch r := l.run; {
+	case l.closed:
+		return State{}, l.gone()
 	case r.live != nil:
 		return State{}, errFree
 	case after >= 0 && after != len(r.steps):
@@ -105,7 +111,10 @@ func (l *Lesson) Next(after int) (State, error) {
 func (l *Lesson) Reset() (State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.run.live != nil {
+	switch {
+	case l.closed:
+		return State{}, l.gone()
+	case l.run.live != nil:
 		return State{}, errFree
 	}
 	fresh, err := begin(l.scenario, false, l.log)
@@ -139,9 +148,12 @@ func (l *Lesson) Save() []byte {
 
 func (l *Lesson) touch() { l.used.Store(time.Now().UnixNano()) }
 
+func (l *Lesson) gone() error { return &GoneError{ID: l.id, Closed: true} }
+
 func (l *Lesson) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	if err := l.run.close(); err != nil {
 		return fmt.Errorf("lesson: close %s: %w", l.id, err)
 	}

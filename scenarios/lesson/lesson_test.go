@@ -202,6 +202,12 @@ func TestTheWorldUsedLeastLatelyMakesRoomForTheNext(t *testing.T) {
 	if _, err := all.Find(second.ID()); !errors.As(err, &gone) || !gone.Closed {
 		t.Errorf("the world that nobody used: %v", err)
 	}
+	if _, err := second.Next(-1); !errors.As(err, &gone) {
+		t.Errorf("a step in a closed world: %v", err)
+	}
+	if err := second.Ready(); len(err) == 0 {
+		t.Error("a closed world is ready")
+	}
 	if _, err := all.Find("kill-leader-99"); !errors.As(err, &gone) || gone.Closed {
 		t.Errorf("a world that never was: %v", err)
 	}

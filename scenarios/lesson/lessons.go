@@ -19,8 +19,10 @@ const WorldsMax = 8
 // Lessons holds the open worlds. Its methods may be called from anywhere.
 type Lessons struct {
 	log *slog.Logger
+	// booting lets one cluster come up at a time, whoever asks for how many.
+	booting sync.Mutex
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	open    []*Lesson
 	counted int // worlds ever opened: the number in the next one's id
 }
@@ -48,6 +50,8 @@ func (l *Lessons) Start(name string) (*Lesson, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.booting.Lock()
+	defer l.booting.Unlock()
 	r, err := begin(s, false, l.log)
 	if err != nil {
 		return nil, err
@@ -65,6 +69,8 @@ func (l *Lessons) Free(id string, steps int) (*Lesson, error) {
 	if steps < 0 || steps > len(s.Steps) {
 		return nil, fmt.Errorf("%s has %d steps, not %d", s.Name, len(s.Steps), steps)
 	}
+	l.booting.Lock()
+	defer l.booting.Unlock()
 	r, err := begin(s, true, l.log)
 	if err != nil {
 		return nil, err

@@ -1,13 +1,14 @@
 // The lesson's conductor: runs steps on the server and shows each afterwards at the pace of a film.
 
 import { askedNow, endOf, lessonOf, placeOf, sectionOf } from '../model/lesson.js';
-import { drawLesson } from '../view/lesson.js';
+import { drawLesson, keepInSight } from '../view/lesson.js';
 import { ask, meta, open, worldPath } from './commands.js';
 
 const STEP_MS = 12_000; // what a step's film takes at most
 const STORY_MS = 60_000; // the whole story
 const STORY_REST_MS = 1600; // after each of its steps, to read what was seen
 const REFRESH_MS = 200;
+const WRITES = ['TopicCreated', 'BatchAppended'];
 const TURNS_MOST = 5;
 const YOURS = 'The controls are yours: go back, play freely, or open another lesson.';
 
@@ -29,7 +30,7 @@ export function createLesson({ session, act, toast }) {
 	};
 	let refreshAt = 0;
 	let restAt = 0;
-	let wanted = stepOfAddress();
+	let wanted = stepOfAddress(); // at whose end the page is to be; -1 for none
 
 	const place = () => placeOf(panel.lesson, session.seq());
 	const isReady = () => panel.lesson && session.hasState && session.seq() >= panel.lesson.begin;
@@ -50,9 +51,9 @@ export function createLesson({ session, act, toast }) {
 		const answer = await ask(`${worldPath()}/lesson`);
 		if (answer.ok) {
 			const before = panel.lesson?.done ?? answer.done;
-			const isMine = panel.isRunning;
+			const isFollowing = isReady() && !panel.isRunning && place().shown === before;
 			take(answer);
-			if (!isMine && before < panel.lesson.done) follow();
+			if (isFollowing && before < panel.lesson.done) follow();
 		} else if (answer.status === 404) {
 			panel.isGone = true;
 			panel.note = `${answer.error}.`;
@@ -69,9 +70,18 @@ export function createLesson({ session, act, toast }) {
 	/** Shows a stretch of events, when they have all arrived. */
 	async function show(from, to, budget = STEP_MS) {
 		if (!(await session.arrived(to))) return;
+		turnTo(from, to);
 		session.show(from, to, budget, () => {
 			restAt = performance.now();
 		});
+	}
+
+	/** The stage shows the partition that the step writes to, or makes. */
+	function turnTo(from, to) {
+		const isWrite = ({ event, fields }) =>
+			WRITES.includes(event) && !fields.topic.startsWith('__');
+		const written = session.film.events(from, to).findLast(isWrite);
+		if (written) act.turnTo(written.fields.topic, written.fields.partition ?? 0);
 	}
 
 	const budget = () => (panel.story
@@ -83,7 +93,7 @@ export function createLesson({ session, act, toast }) {
 		if (panel.isGone) return restart();
 		if (!isReady() || panel.isRunning) return undefined;
 		const { shown, inside } = place();
-		if (session.skip()) return undefined;
+		if (session.skip() || (panel.lesson.free && shown === panel.lesson.done)) return undefined;
 		if (inside >= 0) return session.moveTo(endOf(panel.lesson, shown + 1));
 		if (shown < panel.lesson.done) {
 			return begin(panel.lesson.steps[shown], isWhole);
@@ -137,7 +147,13 @@ export function createLesson({ session, act, toast }) {
 		const { shown, inside } = place();
 		panel.story = false;
 		const step = inside >= 0 ? inside : shown - 1;
-		if (step >= 0) session.seek(endOf(panel.lesson, step));
+		if (step >= 0) goToEnd(step);
+	}
+
+	/** The page shows the end of the first so many steps, as soon as it has their events. */
+	function goToEnd(steps) {
+		wanted = steps;
+		arrive();
 	}
 
 	/** Plays the rest of the step that is shown in part. */
@@ -191,6 +207,7 @@ export function createLesson({ session, act, toast }) {
 	}
 
 	bind();
+	new ResizeObserver(keepInSight).observe(part('lesson-body'));
 	refresh();
 
 	function bind() {
@@ -216,15 +233,19 @@ export function createLesson({ session, act, toast }) {
 	function goTo(step) {
 		if (!isReady() || panel.lesson.free || step >= panel.lesson.done) return;
 		panel.story = false;
-		session.seek(endOf(panel.lesson, step));
-		next();
+		goToEnd(step);
+		if (wanted < 0) next();
 	}
 
-	/** The address may name the step at whose end the page begins. */
-	function arriveAtStep() {
-		if (wanted < 0 || wanted > panel.lesson.done) return;
+	/** Older events are read until those that are wanted are there. */
+	function arrive() {
+		if (wanted > panel.lesson.done) wanted = -1; // somebody began the lesson again
+		if (wanted < 0) return;
 		const end = endOf(panel.lesson, wanted);
-		if (session.film.first > end) return; // its events are still being read
+		if (session.film.first > end) {
+			session.recall();
+			return;
+		}
 		wanted = -1;
 		session.seek(end);
 	}
@@ -255,7 +276,7 @@ export function createLesson({ session, act, toast }) {
 				refresh();
 			}
 			if (!isReady()) return;
-			arriveAtStep();
+			arrive();
 			tellOn(now);
 			draw();
 		},

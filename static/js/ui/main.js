@@ -53,7 +53,7 @@ const session = createSession({
 		flying.take(events, currentScene(), ui.follow, performance.now());
 	},
 	onArrived: (events) => lesson?.onArrived(events),
-	onStatus: (status) => status === 'open' && lesson?.onStatus(),
+	onStatus: (status) => status !== 'connecting' && lesson?.onStatus(),
 });
 
 /** The record that the form sent is followed as soon as an event describes it. */
@@ -109,6 +109,11 @@ const act = {
 	},
 	unfollow: () => set({ follow: null }),
 	lookAt: (topic, partition) => set({ topic, partition, select: null, batch: { status: 'none' } }),
+	/** @param {string} topic @param {number} partition looked at, unless it is already */
+	turnTo(topic, partition) {
+		const { focus } = currentScene();
+		if (focus?.topic !== topic || focus.partition !== partition) act.lookAt(topic, partition);
+	},
 	openTab: (tab) => set({ tab, inspector: true }),
 	toggleInspector: () => set({ inspector: !ui.inspector }),
 	pickField(field) {

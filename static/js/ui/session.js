@@ -255,6 +255,8 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			stop();
 			moveTo(to);
 		},
+		/** Reads older events, if there are any and nobody reads yet. */
+		recall: () => remember(HISTORY_MORE),
 		/** Stays where the page is, though more comes in. */
 		pin() {
 			if (session.cursor === null && session.hasState) session.cursor = film.last;

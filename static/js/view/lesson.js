@@ -48,6 +48,12 @@ function drawMark(mark, step, status) {
 	else patch(mark, String(step.index + 1));
 }
 
+/** After the panel has changed its size, the step of the moment is where it can be seen. */
+export function keepInSight() {
+	const now = document.querySelector('.step.now');
+	if (now) bringIntoSight(now);
+}
+
 /** The step stands in the upper part of the panel, so that what comes next can be read. */
 function bringIntoSight(item) {
 	const body = part('lesson-body');
