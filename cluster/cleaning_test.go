@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"highwater/cluster/broker"
 	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 	"highwater/cluster/record"
@@ -200,4 +201,99 @@ func TestSameSeedSameCompaction(t *testing.T) {
 	if sum != sumAgain {
 		t.Error("the files differ")
 	}
+}
+
+// What a group committed is in __consumer_offsets, which is compacted as any topic is. A coordinator
+// that replays the compacted log must know what one that replayed all of it knew.
+func TestCommittedOffsetsSurviveCompaction(t *testing.T) {
+	const topic = "__consumer_offsets"
+	c, _ := start(t, Config{Seed: 10, Latency: time.Millisecond,
+		Settings: map[string]string{"log.cleaner.backoff.ms": "20",
+			"offsets.topic.num.partitions": "1"}})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "2", 1, 2, 3)
+	d.until("a coordinator", time.Minute, func() bool {
+		find := kmsg.NewPtrFindCoordinatorRequest()
+		find.CoordinatorKey = "shop"
+		answer := d.request(1, 3, find).(*kmsg.FindCoordinatorResponse)
+		return answer.ErrorCode == 0 && d.committedOffset(topic) == -1
+	})
+	alter := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	row := kmsg.NewIncrementalAlterConfigsRequestResource()
+	row.ResourceType, row.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	for _, each := range [][2]string{{"internal.segment.bytes", "400"},
+		{"min.cleanable.dirty.ratio", "0.01"}} {
+		config := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		config.Name, config.Value = each[0], &each[1]
+		row.Configs = append(row.Configs, config)
+	}
+	alter.Resources = append(alter.Resources, row)
+	changed := d.request(1, 1, alter).(*kmsg.IncrementalAlterConfigsResponse)
+	if changed.Resources[0].ErrorCode != 0 {
+		t.Fatalf("%+v", changed.Resources[0])
+	}
+	c.World().RunFor(time.Second)
+	leader, _ := c.Leader(topic, 0)
+	for offset := range int64(40) {
+		d.commitOffset(leader, offset+1)
+	}
+	c.World().RunFor(2 * time.Second)
+	log := c.Broker(leader).Partition(topic, 0).Log
+	if log.FirstDirtyOffset() < 20 || len(log.Segments()) > 6 {
+		t.Errorf("compacted up to %d, in %d segments", log.FirstDirtyOffset(), len(log.Segments()))
+	}
+	must(t, c.Kill(leader))
+	d.until("another coordinator", time.Minute, func() bool {
+		next, _ := c.Leader(topic, 0)
+		return next != leader && next != event.NoNode && d.committedOffset(topic) >= 0
+	})
+	if got := d.committedOffset(topic); got != 40 {
+		t.Errorf("the group's offset is %d", got)
+	}
+}
+
+func (d *driver) request(to event.NodeID, version int16, body kmsg.Request) any {
+	d.t.Helper()
+	body.SetVersion(version)
+	answer, err := d.ask(to, kmsg.NameForKey(body.Key()), &broker.Request{Key: body.Key(),
+		Version: version, ClientID: "driver", Body: body})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return answer
+}
+
+func (d *driver) commitOffset(coordinator event.NodeID, offset int64) {
+	d.t.Helper()
+	r := kmsg.NewPtrOffsetCommitRequest()
+	r.Group, r.Generation = "shop", -1
+	part := kmsg.NewOffsetCommitRequestTopicPartition()
+	part.Offset = offset
+	topic := kmsg.NewOffsetCommitRequestTopic()
+	topic.Topic, topic.Partitions = "orders", append(topic.Partitions, part)
+	r.Topics = append(r.Topics, topic)
+	answer := d.request(coordinator, 7, r).(*kmsg.OffsetCommitResponse)
+	if code := answer.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		d.t.Fatalf("committing %d ended with error %d", offset, code)
+	}
+}
+
+// committedOffset asks the coordinator; -1 says that nothing is committed, -2 that nobody knows.
+func (d *driver) committedOffset(groups string) int64 {
+	d.t.Helper()
+	leader, _ := d.c.Leader(groups, 0)
+	if leader == event.NoNode || !d.c.Alive(leader) {
+		return -2
+	}
+	r := kmsg.NewPtrOffsetFetchRequest()
+	r.Group = "shop"
+	topic := kmsg.NewOffsetFetchRequestTopic()
+	topic.Topic, topic.Partitions = "orders", []int32{0}
+	r.Topics = append(r.Topics, topic)
+	answer := d.request(leader, 7, r).(*kmsg.OffsetFetchResponse)
+	if answer.ErrorCode != 0 || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+		return -2
+	}
+	return answer.Topics[0].Partitions[0].Offset
 }

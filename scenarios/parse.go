@@ -93,7 +93,18 @@ func (c *Command) parseArguments(line string, words []word) *Error {
 		return err
 	}
 	next := 0 // of the arguments without a key
-	for _, w := range rest {
+	for i := 0; i < len(rest); i++ {
+		w := rest[i]
+		if on := c.spec.argument("on"); on != nil && w.text == "on" {
+			// Which broker reads better as a word: clean users-0 on 2.
+			if i++; i == len(rest) {
+				return inputError(w.position, "a node is missing after on").example(c.spec.example)
+			}
+			if err := c.set(on, rest[i]); err != nil {
+				return err
+			}
+			continue
+		}
 		if key, text, ok := w.cutKey(); ok && !c.takesWhole(next) {
 			if err := c.keyed(key, w, text); err != nil {
 				return err

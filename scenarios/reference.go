@@ -53,6 +53,8 @@ func (s *spec) usage() string {
 		a := &s.arguments[i]
 		text := strings.ToUpper(a.name)
 		switch {
+		case a.name == "on":
+			text = "on NODE"
 		case a.keyed:
 			text = a.name + "=…"
 		case a.name == "within":

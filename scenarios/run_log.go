@@ -20,7 +20,7 @@ func logCommands() []spec {
 			arguments: []argument{partition, {name: "on", kind: kindNode, keyed: true,
 				help: "one broker only; every living replica without it"}},
 			help:    "compact a partition's closed segments now, whatever is dirty in them",
-			example: "clean users-0 on=2"},
+			example: "clean users-0 on 2"},
 		{name: "retain", run: runRetain, arguments: []argument{partition},
 			help:    "check a partition's retention now, on every living replica",
 			example: "retain orders-0"},
@@ -74,11 +74,6 @@ func (x *execution) clean(v value, todo []event.NodeID, said []string) {
 		return
 	}
 	id := todo[0]
-	late := func() {
-		x.end(Result{}, &Error{Kind: Failed, Position: v.position,
-			Message: fmt.Sprintf("broker %d did not compact %s-%d within %v", id, v.text,
-				v.partition, cleanWithin)})
-	}
 	reported := false
 	err := x.config.Cluster.Clean(id, v.text, v.partition, func(r broker.CleaningReport) {
 		reported = true
@@ -90,7 +85,9 @@ func (x *execution) clean(v value, todo []event.NodeID, said []string) {
 	}
 	x.client.After(cleanWithin, func() {
 		if !reported {
-			late()
+			x.end(Result{}, &Error{Kind: Failed, Position: v.position,
+				Message: fmt.Sprintf("broker %d did not compact %s-%d within %v", id, v.text,
+					v.partition, cleanWithin)})
 		}
 	})
 }
