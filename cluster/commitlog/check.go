@@ -118,6 +118,9 @@ func (c *checker) segment(base event.Offset, size int64, active bool) {
 		h := &batches.header
 		facts := batchFacts{event.Offset(h.BaseOffset), batches.last(), h.MaxTimestamp,
 			h.Attributes.Control()}
+		if h.RecordsCount == 0 {
+			facts.maxTimestamp = -1 // emptied by compaction: no record has its time
+		}
 		positions[batches.position], lasts[facts.last] = facts, facts
 		c.end = facts.last + 1
 	}

@@ -144,10 +144,7 @@ func (l *Log) loadEnd(s *segment, last, crashed bool) (bool, error) {
 		if position > 0 && batches.position == position && batches.last() != entry {
 			return false, nil
 		}
-		h := &batches.header
-		if h.MaxTimestamp > s.maxTimestamp {
-			s.maxTimestamp, s.maxTimestampOffset = h.MaxTimestamp, batches.last()
-		}
+		s.noteTime(&batches.header)
 		end = batches.last() + 1
 	}
 	if batches.err != nil || !batches.whole() || end < s.base {

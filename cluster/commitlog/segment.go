@@ -101,9 +101,7 @@ func (l *Log) openSegment(base event.Offset) (*segment, error) {
 // is why a segment's first batch never gets one.
 func (s *segment) note(h *record.Header, size int64, indexInterval int64) {
 	last := event.Offset(h.LastOffset())
-	if h.MaxTimestamp > s.maxTimestamp {
-		s.maxTimestamp, s.maxTimestampOffset = h.MaxTimestamp, last
-	}
+	s.noteTime(h)
 	if s.size == 0 {
 		s.firstBatchTimestamp = h.MaxTimestamp
 	}
@@ -114,6 +112,14 @@ func (s *segment) note(h *record.Header, size int64, indexInterval int64) {
 	}
 	s.sinceIndexEntry += size
 	s.size += size
+}
+
+// noteTime takes a batch's largest timestamp into the segment's. A batch that compaction has emptied
+// counts for nothing: no record has its time, and the time index speaks of records.
+func (s *segment) noteTime(h *record.Header) {
+	if h.RecordsCount > 0 && h.MaxTimestamp > s.maxTimestamp {
+		s.maxTimestamp, s.maxTimestampOffset = h.MaxTimestamp, event.Offset(h.LastOffset())
+	}
 }
 
 // shouldRoll says whether a batch must go to a new segment, and by which rule; Kafka's

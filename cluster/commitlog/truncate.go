@@ -144,9 +144,7 @@ func (l *Log) findMaxTimestamp(s *segment) error {
 	_, position := s.offsets.floor(math.MaxInt64)
 	batches := scan(s.log, position, s.written, l.chunk)
 	for batches.next() {
-		if h := &batches.header; h.MaxTimestamp > s.maxTimestamp {
-			s.maxTimestamp, s.maxTimestampOffset = h.MaxTimestamp, batches.last()
-		}
+		s.noteTime(&batches.header)
 		s.sinceIndexEntry += batches.size
 	}
 	s.firstBatchTimestamp = -1
