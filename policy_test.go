@@ -39,7 +39,8 @@ cluster/controller: cluster/commitlog cluster/disk cluster/event cluster/metadat
 cluster/partition: cluster/commitlog cluster/event cluster/metadata cluster/record cluster/world
 cluster/replica: cluster/event cluster/partition cluster/record cluster/world
 cluster/group: cluster/event cluster/world
-cluster/broker: cluster/cleaner cluster/commitlog cluster/controller cluster/disk cluster/event cluster/group cluster/metadata cluster/partition cluster/record cluster/replica cluster/world
+cluster/txn: cluster/event cluster/world
+cluster/broker: cluster/cleaner cluster/commitlog cluster/controller cluster/disk cluster/event cluster/group cluster/metadata cluster/partition cluster/record cluster/replica cluster/txn cluster/world
 cluster/client: cluster/broker cluster/event cluster/record cluster/world
 cluster/wire: cluster/broker cluster/commitlog cluster/event cluster/record cluster/world
 cluster: cluster/broker cluster/client cluster/commitlog cluster/controller cluster/disk cluster/event cluster/metadata cluster/partition cluster/record cluster/replica cluster/wire cluster/world
@@ -85,8 +86,8 @@ github.com/hashicorp/go-hclog: cluster/controller
 golang.org/x/sys: cluster/disk cluster/wire
 github.com/klauspost/compress: cluster/record
 github.com/pierrec/lz4/v4: cluster/record
-github.com/twmb/franz-go/pkg/kerr: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/partition cluster/replica cluster/wire scenarios
-github.com/twmb/franz-go/pkg/kmsg: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/wire cluster/wire/generate scenarios
+github.com/twmb/franz-go/pkg/kerr: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/partition cluster/replica cluster/txn cluster/wire scenarios
+github.com/twmb/franz-go/pkg/kmsg: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/txn cluster/wire cluster/wire/generate scenarios
 github.com/go-chi/chi/v5: server
 github.com/coder/websocket: server
 github.com/a-h/templ: web server

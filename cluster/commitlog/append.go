@@ -188,6 +188,7 @@ func (l *Log) append(buf record.Buffer, h *record.Header, leader bool) error {
 		Records: h.RecordsCount, Bytes: int32(size), LeaderEpoch: epoch,
 		ProducerID: h.ProducerID, BaseSequence: h.BaseSequence,
 		Codec: h.Attributes.Codec().String(), Control: h.Attributes.Control(), Leader: leader,
+		Transactional: h.Attributes.Transactional(),
 	}.Emit(l.cfg.Events, event.RuleNone)
 	return nil
 }
@@ -208,12 +209,31 @@ func (l *Log) noteProducer(h *record.Header, m marker, isMarker bool) {
 	switch {
 	case !h.HasProducer():
 	case isMarker:
-		if txn, ended := l.producers.marked(h, m); ended && !m.commit {
+		txn, ended := l.producers.marked(h, m)
+		if ended && !m.commit {
 			l.active().aborted.append(txn)
 		}
+		l.emitMarker(h, m, txn, ended)
 	case !h.Attributes.Control():
-		l.producers.appended(h)
+		if l.producers.appended(h) {
+			event.TransactionBegan{
+				Topic: l.cfg.Topic, Partition: l.cfg.Partition, ProducerID: h.ProducerID,
+				ProducerEpoch: int32(h.ProducerEpoch), FirstOffset: event.Offset(h.BaseOffset),
+			}.Emit(l.cfg.Events, event.RuleNone)
+		}
 	}
+}
+
+func (l *Log) emitMarker(h *record.Header, m marker, txn AbortedTxn, ended bool) {
+	first := noOffset
+	if ended {
+		first = txn.FirstOffset
+	}
+	event.TransactionMarkerWritten{
+		Topic: l.cfg.Topic, Partition: l.cfg.Partition, ProducerID: h.ProducerID,
+		ProducerEpoch: int32(h.ProducerEpoch), CoordinatorEpoch: m.coordinatorEpoch,
+		Commit: m.commit, Offset: event.Offset(h.BaseOffset), FirstOffset: first,
+	}.Emit(l.cfg.Events, event.RuleNone)
 }
 
 // Roll begins a new segment at the log end offset, if the active one holds anything.

@@ -177,8 +177,8 @@ func (ps *producers) entry(id int64) *producer {
 	return p
 }
 
-// appended takes a data batch of a producer into the state.
-func (ps *producers) appended(h *record.Header) {
+// appended takes a data batch of a producer into the state and says whether it begins a transaction.
+func (ps *producers) appended(h *record.Header) (begins bool) {
 	p := ps.entry(h.ProducerID)
 	p.setEpoch(h.ProducerEpoch)
 	p.lastTimestamp = h.MaxTimestamp
@@ -189,7 +189,9 @@ func (ps *producers) appended(h *record.Header) {
 		p.txnFirstOffset = event.Offset(h.BaseOffset)
 		insertTxn(&ps.ongoing,
 			openTxn{h.ProducerID, event.Offset(h.BaseOffset), noOffset})
+		return true
 	}
+	return false
 }
 
 // marked takes a transaction marker into the state. It returns the transaction that it ends; false
@@ -264,14 +266,26 @@ func (ps *producers) ids() []int64 {
 func (l *Log) ProducerStates() []ProducerState {
 	states := make([]ProducerState, 0, len(l.producers.byID))
 	for _, id := range l.producers.ids() {
-		p := l.producers.byID[id]
-		states = append(states, ProducerState{
-			ProducerID: id, ProducerEpoch: p.epoch, CoordinatorEpoch: p.coordinatorEpoch,
-			LastSequence: p.lastSequence(), LastTimestamp: p.lastTimestamp,
-			CurrentTxnFirstOffset: p.txnFirstOffset,
-		})
+		states = append(states, l.producers.byID[id].state(id))
 	}
 	return states
+}
+
+func (p *producer) state(id int64) ProducerState {
+	return ProducerState{
+		ProducerID: id, ProducerEpoch: p.epoch, CoordinatorEpoch: p.coordinatorEpoch,
+		LastSequence: p.lastSequence(), LastTimestamp: p.lastTimestamp,
+		CurrentTxnFirstOffset: p.txnFirstOffset,
+	}
+}
+
+// Producer is what the log knows of one producer; ok is false for one that it does not know.
+func (l *Log) Producer(id int64) (state ProducerState, ok bool) {
+	p := l.producers.byID[id]
+	if p == nil {
+		return ProducerState{}, false
+	}
+	return p.state(id), true
 }
 
 // ExpireProducers forgets producers that have been silent for ProducerExpirationMs and says how
@@ -288,7 +302,8 @@ func (l *Log) LastStableOffset(highWatermark event.Offset) event.Offset {
 	}
 	l.producers.replicated(highWatermark)
 	if first, found := l.producers.firstUnstable(); found {
-		return min(first, highWatermark)
+		// What an open transaction began with may have been deleted.
+		return min(max(first, l.start), highWatermark)
 	}
 	return highWatermark
 }

@@ -203,6 +203,16 @@ var narrations = map[Kind]told{
 	KindPositionCommitted: {class: Detail,
 		narration: "{node} knows {offset} of {topic}-{partition} to be committed for {group}."},
 	KindCommitFailed: {narration: "{node} could not commit its offsets: {reason}."},
+	KindTransactionStateChanged: {
+		narration: "Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}."},
+	KindTransactionPartitionAdded: {
+		narration: "{topic}-{partition} is part of transaction {transactionalId}."},
+	KindTransactionBegan: {class: Detail,
+		narration: "On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {firstOffset}."},
+	KindTransactionMarkerWritten: {
+		narration: "{node} has a marker at offset {offset} of {topic}-{partition}, commit: {commit}."},
+	KindLastStableOffsetMoved: {class: Detail,
+		narration: "On {node} the last stable offset of {topic}-{partition} moves from {before} to {after}."},
 	KindRecordingTruncated: {
 		narration: "The recorder is full: events before {from} are no longer kept."},
 }

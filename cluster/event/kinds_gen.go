@@ -90,6 +90,11 @@ const (
 	KindRecordsPolled              Kind = 84
 	KindPositionCommitted          Kind = 85
 	KindCommitFailed               Kind = 86
+	KindTransactionStateChanged    Kind = 87
+	KindTransactionPartitionAdded  Kind = 88
+	KindTransactionBegan           Kind = 89
+	KindTransactionMarkerWritten   Kind = 90
+	KindLastStableOffsetMoved      Kind = 91
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -685,24 +690,26 @@ func (e BatchAppended) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[9] = em.text(e.Codec)
 	r.Values[10] = flag(e.Control)
 	r.Values[11] = flag(e.Leader)
+	r.Values[12] = flag(e.Transactional)
 	return r.Seq
 }
 
 // BatchAppended reads the fact back from a record of its kind.
 func (c *Chunk) BatchAppended(r *Record) BatchAppended {
 	return BatchAppended{
-		Topic:        c.Text(r.Values[0]),
-		Partition:    int32(r.Values[1]),
-		BaseOffset:   Offset(r.Values[2]),
-		LastOffset:   Offset(r.Values[3]),
-		Records:      int32(r.Values[4]),
-		Bytes:        int32(r.Values[5]),
-		LeaderEpoch:  Epoch(r.Values[6]),
-		ProducerID:   int64(r.Values[7]),
-		BaseSequence: int32(r.Values[8]),
-		Codec:        c.Text(r.Values[9]),
-		Control:      r.Values[10] != 0,
-		Leader:       r.Values[11] != 0,
+		Topic:         c.Text(r.Values[0]),
+		Partition:     int32(r.Values[1]),
+		BaseOffset:    Offset(r.Values[2]),
+		LastOffset:    Offset(r.Values[3]),
+		Records:       int32(r.Values[4]),
+		Bytes:         int32(r.Values[5]),
+		LeaderEpoch:   Epoch(r.Values[6]),
+		ProducerID:    int64(r.Values[7]),
+		BaseSequence:  int32(r.Values[8]),
+		Codec:         c.Text(r.Values[9]),
+		Control:       r.Values[10] != 0,
+		Leader:        r.Values[11] != 0,
+		Transactional: r.Values[12] != 0,
 	}
 }
 
@@ -1082,21 +1089,23 @@ func (e BecameLeader) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[6] = int64(e.StartOffset)
 	r.Values[7] = int64(e.HighWatermark)
 	r.Values[8] = int64(e.MinIsr)
+	r.Values[9] = int64(e.LastStableOffset)
 	return r.Seq
 }
 
 // BecameLeader reads the fact back from a record of its kind.
 func (c *Chunk) BecameLeader(r *Record) BecameLeader {
 	return BecameLeader{
-		Topic:          c.Text(r.Values[0]),
-		Partition:      int32(r.Values[1]),
-		LeaderEpoch:    Epoch(r.Values[2]),
-		PartitionEpoch: int32(r.Values[3]),
-		Replicas:       c.List(r.Values[4]),
-		Isr:            c.List(r.Values[5]),
-		StartOffset:    Offset(r.Values[6]),
-		HighWatermark:  Offset(r.Values[7]),
-		MinIsr:         int32(r.Values[8]),
+		Topic:            c.Text(r.Values[0]),
+		Partition:        int32(r.Values[1]),
+		LeaderEpoch:      Epoch(r.Values[2]),
+		PartitionEpoch:   int32(r.Values[3]),
+		Replicas:         c.List(r.Values[4]),
+		Isr:              c.List(r.Values[5]),
+		StartOffset:      Offset(r.Values[6]),
+		HighWatermark:    Offset(r.Values[7]),
+		MinIsr:           int32(r.Values[8]),
+		LastStableOffset: Offset(r.Values[9]),
 	}
 }
 
@@ -1115,21 +1124,23 @@ func (e BecameFollower) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[6] = em.list(e.Isr)
 	r.Values[7] = int64(e.LogEndOffset)
 	r.Values[8] = int64(e.HighWatermark)
+	r.Values[9] = int64(e.LastStableOffset)
 	return r.Seq
 }
 
 // BecameFollower reads the fact back from a record of its kind.
 func (c *Chunk) BecameFollower(r *Record) BecameFollower {
 	return BecameFollower{
-		Topic:          c.Text(r.Values[0]),
-		Partition:      int32(r.Values[1]),
-		LeaderEpoch:    Epoch(r.Values[2]),
-		PartitionEpoch: int32(r.Values[3]),
-		Leader:         NodeID(r.Values[4]),
-		Replicas:       c.List(r.Values[5]),
-		Isr:            c.List(r.Values[6]),
-		LogEndOffset:   Offset(r.Values[7]),
-		HighWatermark:  Offset(r.Values[8]),
+		Topic:            c.Text(r.Values[0]),
+		Partition:        int32(r.Values[1]),
+		LeaderEpoch:      Epoch(r.Values[2]),
+		PartitionEpoch:   int32(r.Values[3]),
+		Leader:           NodeID(r.Values[4]),
+		Replicas:         c.List(r.Values[5]),
+		Isr:              c.List(r.Values[6]),
+		LogEndOffset:     Offset(r.Values[7]),
+		HighWatermark:    Offset(r.Values[8]),
+		LastStableOffset: Offset(r.Values[9]),
 	}
 }
 
@@ -1187,16 +1198,18 @@ func (e HighWatermarkMoved) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[1] = int64(e.Partition)
 	r.Values[2] = int64(e.Before)
 	r.Values[3] = int64(e.After)
+	r.Values[4] = int64(e.LastStableOffset)
 	return r.Seq
 }
 
 // HighWatermarkMoved reads the fact back from a record of its kind.
 func (c *Chunk) HighWatermarkMoved(r *Record) HighWatermarkMoved {
 	return HighWatermarkMoved{
-		Topic:     c.Text(r.Values[0]),
-		Partition: int32(r.Values[1]),
-		Before:    Offset(r.Values[2]),
-		After:     Offset(r.Values[3]),
+		Topic:            c.Text(r.Values[0]),
+		Partition:        int32(r.Values[1]),
+		Before:           Offset(r.Values[2]),
+		After:            Offset(r.Values[3]),
+		LastStableOffset: Offset(r.Values[4]),
 	}
 }
 
@@ -2216,6 +2229,139 @@ func (c *Chunk) CommitFailed(r *Record) CommitFailed {
 	}
 }
 
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e TransactionStateChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindTransactionStateChanged, rule)
+	r.Values[0] = em.text(e.TransactionalID)
+	r.Values[1] = em.text(e.Before)
+	r.Values[2] = em.text(e.After)
+	r.Values[3] = int64(e.ProducerID)
+	r.Values[4] = int64(e.ProducerEpoch)
+	r.Values[5] = int64(e.Partitions)
+	r.Values[6] = em.text(e.Reason)
+	return r.Seq
+}
+
+// TransactionStateChanged reads the fact back from a record of its kind.
+func (c *Chunk) TransactionStateChanged(r *Record) TransactionStateChanged {
+	return TransactionStateChanged{
+		TransactionalID: c.Text(r.Values[0]),
+		Before:          c.Text(r.Values[1]),
+		After:           c.Text(r.Values[2]),
+		ProducerID:      int64(r.Values[3]),
+		ProducerEpoch:   int32(r.Values[4]),
+		Partitions:      int32(r.Values[5]),
+		Reason:          c.Text(r.Values[6]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e TransactionPartitionAdded) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindTransactionPartitionAdded, rule)
+	r.Values[0] = em.text(e.TransactionalID)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.ProducerID)
+	r.Values[4] = int64(e.ProducerEpoch)
+	return r.Seq
+}
+
+// TransactionPartitionAdded reads the fact back from a record of its kind.
+func (c *Chunk) TransactionPartitionAdded(r *Record) TransactionPartitionAdded {
+	return TransactionPartitionAdded{
+		TransactionalID: c.Text(r.Values[0]),
+		Topic:           c.Text(r.Values[1]),
+		Partition:       int32(r.Values[2]),
+		ProducerID:      int64(r.Values[3]),
+		ProducerEpoch:   int32(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e TransactionBegan) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindTransactionBegan, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.ProducerID)
+	r.Values[3] = int64(e.ProducerEpoch)
+	r.Values[4] = int64(e.FirstOffset)
+	return r.Seq
+}
+
+// TransactionBegan reads the fact back from a record of its kind.
+func (c *Chunk) TransactionBegan(r *Record) TransactionBegan {
+	return TransactionBegan{
+		Topic:         c.Text(r.Values[0]),
+		Partition:     int32(r.Values[1]),
+		ProducerID:    int64(r.Values[2]),
+		ProducerEpoch: int32(r.Values[3]),
+		FirstOffset:   Offset(r.Values[4]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e TransactionMarkerWritten) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindTransactionMarkerWritten, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.ProducerID)
+	r.Values[3] = int64(e.ProducerEpoch)
+	r.Values[4] = int64(e.CoordinatorEpoch)
+	r.Values[5] = flag(e.Commit)
+	r.Values[6] = int64(e.Offset)
+	r.Values[7] = int64(e.FirstOffset)
+	return r.Seq
+}
+
+// TransactionMarkerWritten reads the fact back from a record of its kind.
+func (c *Chunk) TransactionMarkerWritten(r *Record) TransactionMarkerWritten {
+	return TransactionMarkerWritten{
+		Topic:            c.Text(r.Values[0]),
+		Partition:        int32(r.Values[1]),
+		ProducerID:       int64(r.Values[2]),
+		ProducerEpoch:    int32(r.Values[3]),
+		CoordinatorEpoch: int32(r.Values[4]),
+		Commit:           r.Values[5] != 0,
+		Offset:           Offset(r.Values[6]),
+		FirstOffset:      Offset(r.Values[7]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e LastStableOffsetMoved) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindLastStableOffsetMoved, rule)
+	r.Values[0] = em.text(e.Topic)
+	r.Values[1] = int64(e.Partition)
+	r.Values[2] = int64(e.Before)
+	r.Values[3] = int64(e.After)
+	return r.Seq
+}
+
+// LastStableOffsetMoved reads the fact back from a record of its kind.
+func (c *Chunk) LastStableOffsetMoved(r *Record) LastStableOffsetMoved {
+	return LastStableOffsetMoved{
+		Topic:     c.Text(r.Values[0]),
+		Partition: int32(r.Values[1]),
+		Before:    Offset(r.Values[2]),
+		After:     Offset(r.Values[3]),
+	}
+}
+
 var generatedRows = []Row{
 	{Kind: KindWorldStarted, Name: "WorldStarted", Area: "world", Emitted: "WorldStarted opens a trace: nothing was there before it.", Fields: []Field{
 		{"seed", Int64, "int64", ""},
@@ -2379,6 +2525,7 @@ var generatedRows = []Row{
 		{"codec", Text, "string", ""},
 		{"control", Bool, "bool", ""},
 		{"leader", Bool, "bool", ""},
+		{"transactional", Bool, "bool", ""},
 	}},
 	{Kind: KindRecordDescribed, Name: "RecordDescribed", Area: "log", Emitted: "RecordDescribed tells the key and value, cut short, of a record just appended by the leader. Under a flood only a bounded number a second are described.", Fields: []Field{
 		{"topic", Text, "string", ""},
@@ -2499,6 +2646,7 @@ var generatedRows = []Row{
 		{"startOffset", Int64, "Offset", ""},
 		{"highWatermark", Int64, "Offset", ""},
 		{"minIsr", Int32, "int32", ""},
+		{"lastStableOffset", Int64, "Offset", ""},
 	}},
 	{Kind: KindBecameFollower, Name: "BecameFollower", Area: "replica", Emitted: "BecameFollower says that this replica now follows Leader; -1 when there is none.", Fields: []Field{
 		{"topic", Text, "string", ""},
@@ -2510,6 +2658,7 @@ var generatedRows = []Row{
 		{"isr", Nodes, "[]NodeID", ""},
 		{"logEndOffset", Int64, "Offset", ""},
 		{"highWatermark", Int64, "Offset", ""},
+		{"lastStableOffset", Int64, "Offset", ""},
 	}},
 	{Kind: KindReplicaRemoved, Name: "ReplicaRemoved", Area: "replica", Emitted: "ReplicaRemoved says that this node no longer holds a replica of the partition.", Fields: []Field{
 		{"topic", Text, "string", ""},
@@ -2527,6 +2676,7 @@ var generatedRows = []Row{
 		{"partition", Int32, "int32", ""},
 		{"before", Int64, "Offset", ""},
 		{"after", Int64, "Offset", ""},
+		{"lastStableOffset", Int64, "Offset", ""},
 	}},
 	{Kind: KindIsrChangeProposed, Name: "IsrChangeProposed", Area: "replica", Emitted: "IsrChangeProposed says that the leader asked the controller for another ISR.", Fields: []Field{
 		{"topic", Text, "string", ""},
@@ -2805,6 +2955,45 @@ var generatedRows = []Row{
 		{"reason", Text, "string", ""},
 		{"how", Text, "string", ""},
 	}},
+	{Kind: KindTransactionStateChanged, Name: "TransactionStateChanged", Area: "txn", Emitted: "TransactionStateChanged says that a transactional id is in another state at its coordinator, after the record that says so was committed and replayed, or that another coordinator has loaded it. Before is empty for an id that is new there.", Fields: []Field{
+		{"transactionalId", Text, "string", ""},
+		{"before", Text, "string", ""},
+		{"after", Text, "string", ""},
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+		{"partitions", Int32, "int32", ""},
+		{"reason", Text, "string", ""},
+	}},
+	{Kind: KindTransactionPartitionAdded, Name: "TransactionPartitionAdded", Area: "txn", Emitted: "TransactionPartitionAdded says that a partition belongs to the id's transaction from now on: its end will be marked there.", Fields: []Field{
+		{"transactionalId", Text, "string", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+	}},
+	{Kind: KindTransactionBegan, Name: "TransactionBegan", Area: "txn", Emitted: "TransactionBegan says that a producer's first batch of a transaction is in this node's log, after the log end offset moved.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+		{"firstOffset", Int64, "Offset", ""},
+	}},
+	{Kind: KindTransactionMarkerWritten, Name: "TransactionMarkerWritten", Area: "txn", Emitted: "TransactionMarkerWritten says that a marker is in this node's log at Offset. FirstOffset is where the transaction that it ends began, -1 when none was open.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"producerId", Int64, "int64", ""},
+		{"producerEpoch", Int32, "int32", ""},
+		{"coordinatorEpoch", Int32, "int32", ""},
+		{"commit", Bool, "bool", ""},
+		{"offset", Int64, "Offset", ""},
+		{"firstOffset", Int64, "Offset", ""},
+	}},
+	{Kind: KindLastStableOffsetMoved, Name: "LastStableOffsetMoved", Area: "txn", Emitted: "LastStableOffsetMoved says how far readers with read_committed now see on this replica. While no transaction holds it back, it is the high watermark and moves with that untold.", Fields: []Field{
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"before", Int64, "Offset", ""},
+		{"after", Int64, "Offset", ""},
+	}},
 }
 
 // Decode returns the struct that the record carries, nil for an unknown kind.
@@ -2982,6 +3171,16 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.PositionCommitted(r)
 	case KindCommitFailed:
 		return c.CommitFailed(r)
+	case KindTransactionStateChanged:
+		return c.TransactionStateChanged(r)
+	case KindTransactionPartitionAdded:
+		return c.TransactionPartitionAdded(r)
+	case KindTransactionBegan:
+		return c.TransactionBegan(r)
+	case KindTransactionMarkerWritten:
+		return c.TransactionMarkerWritten(r)
+	case KindLastStableOffsetMoved:
+		return c.LastStableOffsetMoved(r)
 	}
 	return nil
 }

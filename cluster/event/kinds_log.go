@@ -30,6 +30,8 @@ type BatchAppended struct {
 	Codec        string
 	Control      bool
 	Leader       bool
+	// Transactional batches count for read_committed once their transaction is committed.
+	Transactional bool
 }
 
 // RecordDescribed tells the key and value, cut short, of a record just appended by the leader.

@@ -12,6 +12,8 @@ type BecameLeader struct {
 	StartOffset    Offset
 	HighWatermark  Offset
 	MinIsr         int32
+	// LastStableOffset is the high watermark unless a transaction holds it back.
+	LastStableOffset Offset
 }
 
 // BecameFollower says that this replica now follows Leader; -1 when there is none.
@@ -25,6 +27,8 @@ type BecameFollower struct {
 	Isr            []NodeID
 	LogEndOffset   Offset
 	HighWatermark  Offset
+	// LastStableOffset is the high watermark unless a transaction holds it back.
+	LastStableOffset Offset
 }
 
 // ReplicaRemoved says that this node no longer holds a replica of the partition.
@@ -48,6 +52,8 @@ type HighWatermarkMoved struct {
 	Partition int32
 	Before    Offset
 	After     Offset
+	// LastStableOffset is After unless a transaction holds it back.
+	LastStableOffset Offset
 }
 
 // IsrChangeProposed says that the leader asked the controller for another ISR.

@@ -1,7 +1,7 @@
 package event
 
 // Slots is how many field values a Record holds; the catalogue test refuses a kind with more.
-const Slots = 12
+const Slots = 13
 
 // Seq numbers the events of a world from 1 without gaps. 0 means "no event", as in a cause that
 // is not known.

@@ -63,6 +63,12 @@ const (
 	RuleAutoCommit
 	RuleAutoOffsetReset
 	RuleMaxPollInterval
+	RuleTransactionEpochBump
+	RuleTransactionFencing
+	RuleTransactionTimeout
+	RuleTransactionAllMarkers
+	RuleLastStableOffset
+	RuleUnverifiedTransaction
 	ruleCount
 )
 
@@ -202,6 +208,19 @@ var ruleRows = [ruleCount]RuleRow{
 		"OffsetFetcher.resetPositionsIfNeeded"},
 	RuleMaxPollInterval: {"consumer.max-poll-interval",
 		"A consumer that has not polled for max.poll.interval.ms leaves its group.", "KIP-62"},
+	RuleTransactionEpochBump: {"txn.epoch-bump",
+		"Every transaction ends with the next producer epoch, so a late write is refused.", "KIP-890"},
+	RuleTransactionFencing: {"txn.fencing",
+		"A second producer with the same transactional.id ends the first one's transaction.", "KIP-98"},
+	RuleTransactionTimeout: {"txn.timeout",
+		"A transaction that is open longer than transaction.timeout.ms is aborted.", "KIP-98"},
+	RuleTransactionAllMarkers: {"txn.all-markers",
+		"A transaction is complete once every partition of it has its marker.", "KIP-98"},
+	RuleLastStableOffset: {"lso.first-unstable",
+		"read_committed sees nothing at or above the first transaction whose end is not committed.",
+		"KIP-98"},
+	RuleUnverifiedTransaction: {"txn.verification",
+		"A batch of a transaction that its coordinator does not know of is refused.", "KIP-890"},
 }
 
 // String is the rule's name in traces.

@@ -77,8 +77,7 @@ func (p *Partition) OutOfRange(leaderStart, leaderEnd event.Offset) error {
 			return err
 		}
 		p.highWatermark = leaderStart
-		event.HighWatermarkMoved{Topic: p.Topic, Partition: p.Index, Before: before,
-			After: leaderStart}.Emit(p.env.Events, event.RuleRetentionStartOffset)
+		p.emitHighWatermark(before, event.RuleRetentionStartOffset)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ type leading struct {
 	followers  []*follower
 	proposed   []event.NodeID // the ISR asked for, nil when nothing is
 	waits      []wait         // ascending by needs
+	// verifying are the transactions that producers have begun to write here and that their
+	// coordinator has been asked about, by producer id.
+	verifying map[int64]*verification
 }
 
 // follower is what a leader knows of another replica.
@@ -42,7 +45,7 @@ type follower struct {
 
 func (p *Partition) becomeLeader(m *metadata.Partition) {
 	old := p.leading
-	l := &leading{epochStart: p.Log.LogEndOffset()}
+	l := &leading{epochStart: p.Log.LogEndOffset(), verifying: map[int64]*verification{}}
 	p.Log.AssignEpochStart(p.leaderEpoch, l.epochStart)
 	p.host.LogChanged(p)
 	now := p.env.VirtualNow()
@@ -65,7 +68,7 @@ func (p *Partition) becomeLeader(m *metadata.Partition) {
 	event.BecameLeader{Topic: p.Topic, Partition: p.Index, LeaderEpoch: p.leaderEpoch,
 		PartitionEpoch: p.partitionEpoch, Replicas: p.replicas, Isr: p.isr,
 		StartOffset: l.epochStart, HighWatermark: p.highWatermark,
-		MinIsr: int32(p.effectiveMinIsr())}.Emit(p.env.Events, event.RuleLeaderEpochBump)
+		MinIsr: int32(p.effectiveMinIsr()), LastStableOffset: p.lastStable}.Emit(p.env.Events, event.RuleLeaderEpochBump)
 	p.maybeMoveHighWatermark()
 }
 

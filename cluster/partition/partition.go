@@ -32,6 +32,9 @@ type Settings struct {
 	ReplicaLagMax  time.Duration
 	TruncateToHW   bool // the rule before Kafka 0.11, for lessons about it
 	MessageTimeMax time.Duration
+	// Unverified takes batches of transactions without their coordinator's leave, which is
+	// transaction.partition.verification.enable turned off: such a transaction can hang.
+	Unverified bool
 }
 
 // Partition is one replica. Its fields follow the metadata of the partition; what is the leader's
@@ -52,6 +55,7 @@ type Partition struct {
 	replicas       []event.NodeID
 	isr            []event.NodeID // as the controller committed it
 	highWatermark  event.Offset   // never above the log end offset
+	lastStable     event.Offset   // as last told; see LastStableOffset
 	removed        bool
 	leading        *leading
 }
@@ -59,9 +63,11 @@ type Partition struct {
 // New returns a replica that has no role until Apply.
 func New(env *world.Env, host Host, topic string, id event.UUID, index int32,
 	log *commitlog.Log, highWatermark event.Offset) *Partition {
-	return &Partition{Topic: topic, TopicID: id, Index: index, Log: log, env: env, host: host,
+	p := &Partition{Topic: topic, TopicID: id, Index: index, Log: log, env: env, host: host,
 		leader: event.NoNode, leaderEpoch: -1, partitionEpoch: -1,
 		highWatermark: max(log.LogStartOffset(), min(highWatermark, log.LogEndOffset()))}
+	p.lastStable = p.LastStableOffset()
+	return p
 }
 
 // Leads says whether this replica is the leader.
@@ -113,7 +119,8 @@ func (p *Partition) becomeFollower() {
 	p.stopLeading()
 	event.BecameFollower{Topic: p.Topic, Partition: p.Index, LeaderEpoch: p.leaderEpoch,
 		PartitionEpoch: p.partitionEpoch, Leader: p.leader, Replicas: p.replicas, Isr: p.isr,
-		LogEndOffset: p.Log.LogEndOffset(), HighWatermark: p.highWatermark}.
+		LogEndOffset: p.Log.LogEndOffset(), HighWatermark: p.highWatermark,
+		LastStableOffset: p.lastStable}.
 		Emit(p.env.Events, event.RuleNone)
 	if p.Settings.TruncateToHW && p.leader != event.NoNode {
 		p.truncate(p.highWatermark, event.RuleTruncateToHighWatermark)
@@ -131,8 +138,7 @@ func (p *Partition) Remove() {
 func (p *Partition) moveHighWatermark(to event.Offset, rule event.Rule) {
 	before := p.highWatermark
 	p.highWatermark = to
-	moved := event.HighWatermarkMoved{Topic: p.Topic, Partition: p.Index, Before: before,
-		After: to}.Emit(p.env.Events, rule)
+	moved := p.emitHighWatermark(before, rule)
 	if moved != 0 {
 		cause := p.env.Events.Cause
 		p.env.Events.Cause = moved

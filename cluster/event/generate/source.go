@@ -23,7 +23,7 @@ type field struct {
 }
 
 // areas gives the order of the kinds: by file, then by position.
-var areas = []string{"world", "log", "replica", "metadata", "group", "client"}
+var areas = []string{"world", "log", "replica", "metadata", "group", "client", "txn"}
 
 func readKinds(dir string) ([]kind, error) {
 	var kinds []kind

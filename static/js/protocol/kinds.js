@@ -104,6 +104,13 @@ RecordsPolled: "~{node} polls {records} records of {topic}-{partition} from offs
 PositionCommitted: "~{node} knows {offset} of {topic}-{partition} to be committed for {group}.",
 CommitFailed: "{node} could not commit its offsets: {reason}.",
 }),
+...area("txn", {
+TransactionStateChanged: "Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.",
+TransactionPartitionAdded: "{topic}-{partition} is part of transaction {transactionalId}.",
+TransactionBegan: "~On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {firstOffset}.",
+TransactionMarkerWritten: "{node} has a marker at offset {offset} of {topic}-{partition}, commit: {commit}.",
+LastStableOffsetMoved: "~On {node} the last stable offset of {topic}-{partition} moves from {before} to {after}.",
+}),
 };
 
 export const rules = each({
@@ -164,4 +171,10 @@ export const rules = each({
 "consumer.auto-commit": ["poll() commits what earlier polls returned when auto.commit.interval.ms have passed.", "ConsumerCoordinator.maybeAutoCommitOffsetsAsync"],
 "consumer.auto-offset-reset": ["Without a valid committed offset the position is where auto.offset.reset says.", "OffsetFetcher.resetPositionsIfNeeded"],
 "consumer.max-poll-interval": ["A consumer that has not polled for max.poll.interval.ms leaves its group.", "KIP-62"],
+"txn.epoch-bump": ["Every transaction ends with the next producer epoch, so a late write is refused.", "KIP-890"],
+"txn.fencing": ["A second producer with the same transactional.id ends the first one's transaction.", "KIP-98"],
+"txn.timeout": ["A transaction that is open longer than transaction.timeout.ms is aborted.", "KIP-98"],
+"txn.all-markers": ["A transaction is complete once every partition of it has its marker.", "KIP-98"],
+"lso.first-unstable": ["read_committed sees nothing at or above the first transaction whose end is not committed.", "KIP-98"],
+"txn.verification": ["A batch of a transaction that its coordinator does not know of is refused.", "KIP-890"],
 }, ([text, source]) => ({ text, source }));
