@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -74,7 +75,8 @@ func NewConsumer(env *world.Env, name string, brokers []event.NodeID, place int,
 		fetching: map[event.NodeID]bool{}}
 	c.turn = place
 	event.ClientStarted{Name: name, Role: "consumer", Group: config.Group,
-		Settings: written(config.given)}.Emit(env.Events, event.RuleNone)
+		Settings: strings.TrimSpace("topic=" + strings.Join(config.Topics, ",") + " " +
+			written(config.given))}.Emit(env.Events, event.RuleNone)
 	c.member.init(c)
 	c.lastCommit = env.Now()
 	if !config.Manual {
