@@ -16,8 +16,11 @@ func clientCommands() []spec {
 		{name: "txn", outcome: true, run: runTxn,
 			arguments: []argument{clientArgument("a producer with transactional=ID"),
 				{name: "action", kind: kindChoice, required: true,
-					choices: []string{"begin", "commit", "abort"}, help: "what to do"}},
-			help: "begin or end a producer's transaction", example: "txn shop begin"},
+					choices: []string{"begin", "offsets", "commit", "abort"},
+					help:    "offsets makes a consumer's positions part of the transaction"},
+				{name: "of", kind: kindClient, keyed: true, help: "the consumer, with offsets"}},
+			help:    "begin a producer's transaction, put something into it, or end it",
+			example: "txn shop begin"},
 		{name: "consumer", outcome: true, run: runConsumer, configs: client.ConsumerConfigNames,
 			arguments: consumerArguments(),
 			help: "start a consumer under a name, which polls again and again, or by commands " +

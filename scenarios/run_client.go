@@ -143,11 +143,25 @@ func runTxn(x *execution) {
 	ended := func(r client.AdminResult) {
 		x.outcome(r.Code, r.Message, Result{Text: action + ": " + p.Name()})
 	}
-	if action == "begin" {
+	switch action {
+	case "begin":
 		p.Begin(ended)
+	case "offsets":
+		x.sendOffsets(p, ended)
+	default:
+		p.End(action == "commit", ended)
+	}
+}
+
+func (x *execution) sendOffsets(p *client.Producer, ended func(client.AdminResult)) {
+	if !x.command.given("of") {
+		x.end(Result{}, inputError(x.command.value("action").position, "whose offsets?").
+			example("txn shop offsets of=billing"))
 		return
 	}
-	p.End(action == "commit", ended)
+	if c := x.consumer(x.command.value("of")); c != nil {
+		p.SendOffsets(c.GroupOffsets(), ended)
+	}
 }
 
 func runPoll(x *execution) {

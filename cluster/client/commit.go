@@ -53,6 +53,14 @@ func (c *Consumer) commit(how string, done func(code int16)) {
 			How: how}.Emit(c.env.Events, rule)
 		done(code)
 	}
+	if c.subscribes() && c.member.id == "" { // the consumer knows that it is no member
+		fail(kerr.UnknownMemberID.Code)
+		return
+	}
+	if c.member.state == memberJoining && how != "revoke" {
+		fail(kerr.RebalanceInProgress.Code)
+		return
+	}
 	o := c.begin(requestTimeout, fail)
 	o.attempt = func() {
 		askCoordinator(o, &c.member.coordinator, 8, c.commitRequest(offsets), worstCommitted,

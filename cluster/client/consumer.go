@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -74,7 +75,8 @@ func NewConsumer(env *world.Env, name string, brokers []event.NodeID, place int,
 		fetching: map[event.NodeID]bool{}}
 	c.turn = place
 	event.ClientStarted{Name: name, Role: "consumer", Group: config.Group,
-		Settings: written(config.given)}.Emit(env.Events, event.RuleNone)
+		Settings: strings.TrimSpace("topic=" + strings.Join(config.Topics, ",") + " " +
+			written(config.given))}.Emit(env.Events, event.RuleNone)
 	c.member.init(c)
 	c.lastCommit = env.Now()
 	if !config.Manual {
@@ -274,25 +276,27 @@ func (c *Consumer) disownAll(reason string, rule event.Rule) {
 }
 
 // collect takes fetched records for one poll. As in Java, a poll goes through one partition after
-// the other until it has enough.
+// the other until it has enough; it passes over markers and what was aborted when it looks for more.
 func (c *Consumer) collect(most int) []Record {
 	var records []Record
 	for _, p := range c.positions {
-		n := min(most-len(records), len(p.fetched))
-		if n <= 0 {
+		if p.next < 0 || p.sought != 0 || len(records) == most {
 			continue
 		}
-		taken := p.fetched[:n]
+		n := min(most-len(records), len(p.fetched))
+		taken, before := p.fetched[:n], p.next
 		p.fetched = p.fetched[n:]
-		before := p.next
-		p.next = taken[n-1].Offset + 1
-		if len(p.fetched) == 0 {
-			p.next = p.fetchAt // past control batches and what was aborted
-		}
 		for i := range taken {
 			taken[i].Topic, taken[i].Partition = p.key.topic, p.key.partition
+			p.next = taken[i].Offset + 1
 		}
 		records = append(records, taken...)
+		if len(records) < most {
+			p.next = max(p.next, p.fetchAt)
+		}
+		if p.next == before {
+			continue
+		}
 		event.RecordsPolled{Topic: p.key.topic, Partition: p.key.partition, Records: int32(n),
 			Before: event.Offset(before), After: event.Offset(p.next)}.
 			Emit(c.env.Events, event.RuleNone)

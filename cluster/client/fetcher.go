@@ -283,9 +283,6 @@ func (c *Consumer) fetchedOne(a fetchAsked, row *kmsg.FetchResponseTopicPartitio
 		}
 	}
 	p.fetched, p.fetchAt = d.records, d.next
-	if len(p.fetched) == 0 {
-		p.next = p.fetchAt // nothing but markers and aborted records
-	}
 }
 
 // fetchFailed tries a partition again later, elsewhere if it has moved.

@@ -23,10 +23,12 @@ type Producer struct {
 
 	// calls are those of the application, which makes them one after the other: while one blocks,
 	// the rest wait.
-	calls    []*call
-	blocked  *block
-	stickies map[string]*chooser
-	counts   Beliefs
+	calls     []*call
+	running   bool
+	lookAgain bool // what the running call waited for may be there
+	blocked   *block
+	stickies  map[string]*chooser
+	counts    Beliefs
 
 	identity identity
 	// bump are the partitions whose sequences begin anew in the next epoch.
@@ -105,14 +107,19 @@ func (p *Producer) BufferedBytes() int64 { return p.taken }
 
 func (p *Producer) call(step func() bool) {
 	p.calls = append(p.calls, &call{step})
-	if len(p.calls) == 1 {
-		p.application()
-	}
+	p.application()
 }
 
 // application goes on with the application's calls as far as it can.
 func (p *Producer) application() {
+	if p.running { // from within a call: it looks again when it is done
+		p.lookAgain = true
+		return
+	}
+	p.running = true
+	defer func() { p.running = false }()
 	for len(p.calls) > 0 {
+		p.lookAgain = false
 		first := p.calls[0]
 		blocked := p.blocked
 		returned := first.step()
@@ -120,10 +127,12 @@ func (p *Producer) application() {
 			p.schedule()
 		}
 		p.tellBuffered()
-		if !returned {
+		if !returned && !p.lookAgain {
 			break
 		}
-		p.calls = p.calls[1:]
+		if returned {
+			p.calls = p.calls[1:]
+		}
 	}
 }
 

@@ -114,20 +114,22 @@ func (t *transaction) failsOrWaits(o *operation, code int16) bool {
 	case code == kerr.TransactionAbortable.Code:
 		t.failed(code, kerrName(code))
 		t.p.resume()
+	case code == kerr.InvalidProducerEpoch.Code: // as a coordinator says it to old versions
+		t.fatal(kerr.ProducerFenced.Code)
 	default:
 		t.fatal(code)
 	}
 	return true
 }
 
-// failed notes that the open transaction can only be aborted, or that the producer is over.
+// failed notes that the open transaction can only be aborted, or that the producer is over. A
+// leader that knows a newer epoch leaves it to the coordinator to say that the producer is fenced.
 func (t *transaction) failed(code int16, reason string) {
 	if t.state != txnOpen && t.state != txnEnding {
 		return
 	}
 	t.code, t.reason = code, reason
-	if code == kerr.ProducerFenced.Code || code == kerr.InvalidProducerEpoch.Code ||
-		code == kerr.InvalidTxnState.Code && t.state == txnEnding {
+	if code == kerr.ProducerFenced.Code {
 		t.fatal(code)
 		return
 	}
