@@ -309,10 +309,18 @@ func runGroup(t *testing.T, seed uint64, kills int) (*groupWatch, *tape) {
 
 func (d *driver) partitions(name string, n int32) {
 	d.t.Helper()
+	d.partitionsOf(name, n, "1")
+}
+
+func (d *driver) partitionsOf(name string, n int32, minIsr string) {
+	d.t.Helper()
 	r := kmsg.NewPtrCreateTopicsRequest()
 	r.Version, r.TimeoutMillis = 7, 10_000
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, n, 3
+	config := kmsg.NewCreateTopicsRequestTopicConfig()
+	config.Name, config.Value = "min.insync.replicas", &minIsr
+	topic.Configs = append(topic.Configs, config)
 	r.Topics = append(r.Topics, topic)
 	active, _ := d.c.Controller()
 	if _, err := d.ask(active, "CreateTopics", r); err != nil {

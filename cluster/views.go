@@ -98,6 +98,41 @@ func (c *Cluster) HighWatermarkOn(node event.NodeID, topic string, p int32) (eve
 	return r.HighWatermark(), true
 }
 
+// LastStableOffsetOn is up to where readers with read_committed see one replica.
+func (c *Cluster) LastStableOffsetOn(node event.NodeID, topic string, p int32) (
+	event.Offset, bool) {
+	r := c.replica(node, topic, p)
+	if r == nil {
+		return 0, false
+	}
+	return r.LastStableOffset(), true
+}
+
+// LastStableOffset is the leader's.
+func (c *Cluster) LastStableOffset(topic string, p int32) (event.Offset, bool) {
+	leader, ok := c.Leader(topic, p)
+	if !ok {
+		return 0, false
+	}
+	return c.LastStableOffsetOn(leader, topic, p)
+}
+
+// TransactionState is the state of a transactional id at its coordinator, by Kafka's name. Of two
+// brokers that believe to coordinate it, the one of the newer leader epoch does.
+func (c *Cluster) TransactionState(id string) (state string, ok bool) {
+	newest := event.Epoch(-1)
+	for _, node := range c.config.Brokers {
+		b := c.broker(node)
+		if b == nil {
+			continue
+		}
+		if s, epoch, known := b.TransactionState(id); known && epoch > newest {
+			state, newest, ok = s, epoch, true
+		}
+	}
+	return state, ok
+}
+
 // LogEndOffset is where one replica's log ends.
 func (c *Cluster) LogEndOffset(node event.NodeID, topic string, p int32) (event.Offset, bool) {
 	r := c.replica(node, topic, p)

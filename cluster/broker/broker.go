@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"highwater/cluster/commitlog"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
@@ -45,25 +47,26 @@ type Broker struct {
 	controller controllerChannel
 	session    session
 
-	partitions  map[replica.PartitionKey]*held
-	ordered     []*held // by topic and index
-	checkpoints checkpoints
-	dirty       []*held // whose logs have something to flush
-	fetchers    map[event.NodeID]*replica.Fetcher
-	followers   map[event.NodeID]*followerSession
-	proposals   isrProposals
-	waits       waitSet
-	wake        wakeList
-	sessions    fetchSessions
-	producerIDs producerIDs
-	deletions   []*deleteWait // of records, which wait for followers
-	groups      groupCoordinators
-	cleaning    cleaning
-	describing  describeBudget
-	clients     map[event.NodeID]*clientConnection
-	creating    map[string]bool // topics that clients missed, asked of the controller
-	stopping    bool
-	stopped     func()
+	partitions   map[replica.PartitionKey]*held
+	ordered      []*held // by topic and index
+	checkpoints  checkpoints
+	dirty        []*held // whose logs have something to flush
+	fetchers     map[event.NodeID]*replica.Fetcher
+	followers    map[event.NodeID]*followerSession
+	proposals    isrProposals
+	waits        waitSet
+	wake         wakeList
+	sessions     fetchSessions
+	producerIDs  producerIDs
+	deletions    []*deleteWait // of records, which wait for followers
+	groups       groupCoordinators
+	transactions txnCoordinators
+	cleaning     cleaning
+	describing   describeBudget
+	clients      map[event.NodeID]*clientConnection
+	creating     map[string]bool // topics that clients missed, asked of the controller
+	stopping     bool
+	stopped      func()
 	// hooks are methods as values made once, for the turn's end.
 	hooks struct{ flush, wakeUp func() }
 }
@@ -95,6 +98,7 @@ func New(env *world.Env, config Config) (*Broker, error) {
 		return nil, err
 	}
 	b.groups.init(b)
+	b.transactions.init(b)
 	b.controller.init(b)
 	b.register()
 	b.followMetadata()
@@ -158,6 +162,8 @@ func (b *Broker) Deliver(call *world.Call) {
 		b.serveFollower(call, body)
 	case *Request:
 		b.serve(call, body)
+	case *kmsg.AddPartitionsToTxnRequest, *kmsg.WriteTxnMarkersRequest:
+		b.serveBroker(body.(kmsg.Request), func(response kmsg.Response) { call.Reply(response) })
 	default:
 		panic(fmt.Sprintf("broker %d: a call of %T", b.env.ID(), call.Body))
 	}

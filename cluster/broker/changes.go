@@ -52,6 +52,7 @@ func (b *Broker) drop(h *held) {
 	h.Remove()
 	b.cleaning.dropped(h)
 	b.groups.roleChanged(h)
+	b.transactions.roleChanged(h)
 	b.failFetches(h)
 	b.remove(h)
 	dir := h.Log.Dir()
@@ -90,6 +91,7 @@ func (b *Broker) partitionChanged(topic *metadata.Topic, p *metadata.Partition) 
 	led := h.Leads()
 	h.Apply(p)
 	b.groups.roleChanged(h)
+	b.transactions.roleChanged(h)
 	if led && !h.Leads() {
 		b.failFetches(h)
 	}
@@ -182,7 +184,20 @@ func (b *Broker) partitionSettings(topic string) partition.Settings {
 		MinIsr:        int(b.configNumber(topic, "min.insync.replicas")),
 		ReplicaLagMax: b.config.Settings.ReplicaLagMax,
 		TruncateToHW:  b.config.Settings.TruncateToHighWater,
+		Unverified:    b.brokerConfig("transaction.partition.verification.enable") == "false",
 	}
+}
+
+// brokerConfig is a dynamic configuration of this broker: its own, the cluster's, or what it was
+// started with; empty for the default.
+func (b *Broker) brokerConfig(key string) string {
+	const brokerResource = 4
+	for _, name := range []string{strconv.Itoa(int(b.env.ID())), ""} {
+		if value, ok := b.metadata.image.ConfigValue(brokerResource, name, key); ok {
+			return value
+		}
+	}
+	return b.config.Static[key]
 }
 
 func (b *Broker) configChanged(c *metadata.Change) {

@@ -12,7 +12,8 @@ import (
 // OffsetFetch, versions 1 to 10: one group before version 8, then any number; topics by id from
 // version 10 on; no topics (from version 2 on) are all that the group has committed. A group that
 // nobody knows has committed nothing, which is no error. What is told is under the high watermark
-// of __consumer_offsets, so it is stable: no transaction's offsets are there (RequireStable).
+// of __consumer_offsets. From version 7 on a client may require that no open transaction can change
+// it, and else is told UNSTABLE_OFFSET_COMMIT.
 
 const (
 	fetchManyGroupsFrom  = 8
@@ -26,7 +27,7 @@ func (b *Broker) offsetFetch(call *world.Call, r *Request) {
 	if r.Version >= fetchManyGroupsFrom {
 		var code int16
 		for i := range body.Groups {
-			out := b.fetchGroupOffsets(&body.Groups[i], r.Version)
+			out := b.fetchGroupOffsets(&body.Groups[i], r.Version, body.RequireStable)
 			code = out.ErrorCode
 			response.Groups = append(response.Groups, out)
 		}
@@ -43,7 +44,7 @@ func (b *Broker) offsetFetch(call *world.Call, r *Request) {
 		topic.Topic, topic.Partitions = t.Topic, t.Partitions
 		asked.Topics = append(asked.Topics, topic)
 	}
-	out := b.fetchGroupOffsets(&asked, r.Version)
+	out := b.fetchGroupOffsets(&asked, r.Version, body.RequireStable)
 	if r.Version >= fetchGroupErrorsFrom {
 		response.ErrorCode = out.ErrorCode
 	} else if out.ErrorCode != 0 {
@@ -80,8 +81,8 @@ func noGroupOffset(index int32, code int16) kmsg.OffsetFetchResponseGroupTopicPa
 	return p
 }
 
-func (b *Broker) fetchGroupOffsets(asked *kmsg.OffsetFetchRequestGroup, version int16) (
-	out kmsg.OffsetFetchResponseGroup) {
+func (b *Broker) fetchGroupOffsets(asked *kmsg.OffsetFetchRequestGroup, version int16,
+	stable bool) (out kmsg.OffsetFetchResponseGroup) {
 	out = kmsg.NewOffsetFetchResponseGroup()
 	out.Group = asked.Group
 	c, code := b.coordinator(asked.Group)
@@ -90,7 +91,7 @@ func (b *Broker) fetchGroupOffsets(asked *kmsg.OffsetFetchRequestGroup, version 
 		return out
 	}
 	if asked.Topics == nil {
-		out.Topics = b.allGroupOffsets(c, asked.Group, version)
+		out.Topics = b.allGroupOffsets(c, asked.Group, version, stable)
 		return out
 	}
 	for _, t := range asked.Topics {
@@ -106,7 +107,7 @@ func (b *Broker) fetchGroupOffsets(asked *kmsg.OffsetFetchRequestGroup, version 
 		for _, index := range t.Partitions {
 			p := noGroupOffset(index, missing)
 			if missing == 0 {
-				p = groupOffset(c, asked.Group, group.Partition{Topic: name, Index: index})
+				p = groupOffset(c, asked.Group, group.Partition{Topic: name, Index: index}, stable)
 			}
 			topic.Partitions = append(topic.Partitions, p)
 		}
@@ -115,9 +116,13 @@ func (b *Broker) fetchGroupOffsets(asked *kmsg.OffsetFetchRequestGroup, version 
 	return out
 }
 
-func groupOffset(c *group.Coordinator, id string, of group.Partition) (
+func groupOffset(c *group.Coordinator, id string, of group.Partition, stable bool) (
 	p kmsg.OffsetFetchResponseGroupTopicPartition) {
 	p = noGroupOffset(of.Index, 0)
+	if stable && c.Unstable(id, of) {
+		p.ErrorCode = kerr.UnstableOffsetCommit.Code
+		return p
+	}
 	if committed, ok := c.Offset(id, of); ok {
 		p.Offset, p.LeaderEpoch = committed.Offset, committed.LeaderEpoch
 		p.Metadata = &committed.Metadata
@@ -126,7 +131,7 @@ func groupOffset(c *group.Coordinator, id string, of group.Partition) (
 }
 
 // allGroupOffsets lists what a group has committed; with ids, only for topics that still exist.
-func (b *Broker) allGroupOffsets(c *group.Coordinator, id string, version int16) (
+func (b *Broker) allGroupOffsets(c *group.Coordinator, id string, version int16, stable bool) (
 	topics []kmsg.OffsetFetchResponseGroupTopic) {
 	for _, of := range c.Offsets(id) {
 		known := b.metadata.image.TopicByName(of.Topic)
@@ -142,7 +147,7 @@ func (b *Broker) allGroupOffsets(c *group.Coordinator, id string, version int16)
 			topics = append(topics, topic)
 		}
 		last := &topics[len(topics)-1]
-		last.Partitions = append(last.Partitions, groupOffset(c, id, of))
+		last.Partitions = append(last.Partitions, groupOffset(c, id, of, stable))
 	}
 	return topics
 }

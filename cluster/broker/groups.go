@@ -3,10 +3,8 @@ package broker
 import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 	"highwater/cluster/group"
-	"highwater/cluster/partition"
 	"highwater/cluster/record"
 	"highwater/cluster/world"
 )
@@ -18,33 +16,13 @@ type groupCoordinators struct {
 	// byPartition has one for each partition led; list is the same by index.
 	byPartition map[int32]*groupPartition
 	list        []*groupPartition
-	creating    bool // __consumer_offsets is being asked of the controller
 }
 
 // groupPartition is one coordinator with its log.
 type groupPartition struct {
-	b       *Broker
-	h       *held
-	epoch   event.Epoch // the leader epoch that it serves in
-	groups  *group.Coordinator
-	active  bool // the log was replayed
-	closed  bool
-	next    event.Offset // up to which the log was replayed
-	pending []*groupWrite
+	coordinatorLog
+	groups *group.Coordinator
 }
-
-// groupWrite is a batch that a coordinator appended and that is not committed yet.
-type groupWrite struct {
-	pendingWait
-	of      *groupPartition
-	records []group.Record
-	by      group.Author
-	needs   event.Offset
-	then    func(code int16) // nil once it was told
-}
-
-// groupReadBytes bounds what is read at once while a coordinator loads.
-const groupReadBytes = 1 << 20
 
 func (c *groupCoordinators) init(b *Broker) {
 	c.b, c.byPartition = b, map[int32]*groupPartition{}
@@ -64,26 +42,17 @@ func (c *groupCoordinators) roleChanged(h *held) {
 		return
 	}
 	old := c.byPartition[h.key.Index]
-	if old != nil && old.h == h && h.Leads() && old.epoch == h.LeaderEpoch() {
+	if old != nil && old.serves(h) {
 		return
 	}
 	if old != nil {
-		c.close(old)
+		delete(c.byPartition, h.key.Index)
+		c.relist()
+		old.close()
 	}
 	if h.Leads() {
 		c.open(h)
 	}
-}
-
-func (c *groupCoordinators) close(p *groupPartition) {
-	p.closed = true
-	delete(c.byPartition, p.h.key.Index)
-	c.relist()
-	p.groups.Close()
-	for _, w := range p.pending {
-		w.tell(kerr.NotCoordinator.Code)
-	}
-	p.pending = nil
 }
 
 func (c *groupCoordinators) relist() {
@@ -96,7 +65,10 @@ func (c *groupCoordinators) relist() {
 }
 
 func (c *groupCoordinators) open(h *held) {
-	p := &groupPartition{b: c.b, h: h, epoch: h.LeaderEpoch(), next: h.Log.LogStartOffset()}
+	p := &groupPartition{}
+	p.open(c.b, h)
+	p.state, p.what, p.timeout = p, "group", c.b.config.Settings.OffsetsCommitTimeout
+	p.tooLarge = kerr.InvalidCommitOffsetSize.Code
 	p.groups = group.New(c.b.env, p, c.b.config.Settings.Groups)
 	c.byPartition[h.key.Index] = p
 	c.relist()
@@ -112,194 +84,92 @@ func (c *groupCoordinators) topicDeleted(topic string) {
 	}
 }
 
-// load replays the log up to where this leader's epoch begins. All of it has to be committed: what
-// is not might still be lost, and then a group would have seen offsets go back.
-func (p *groupPartition) load() {
-	if p.closed || p.b.env.Dead() {
-		return
-	}
-	end := p.h.EpochStart()
-	if p.next >= end {
-		p.active = true
-		p.groups.Loaded()
-		return
-	}
-	if p.next >= p.h.HighWatermark() {
-		p.h.WaitForHighWatermark(p.next+1, p)
-		return
-	}
-	read, err := p.h.Log.Read(p.next, groupReadBytes, min(end, p.h.HighWatermark()), true)
-	if err != nil || read.NextOffset == p.next {
-		p.b.log.Error("a partition of groups cannot be read", "broker", p.b.env.ID(),
-			"partition", p.h.key.Index, "offset", p.next, "error", err)
-		return
-	}
-	next := read.NextOffset // the work releases what was read
-	p.b.env.Work("load-groups", ticketCost, func() any {
-		defer read.Release()
-		return recordsOf(&read)
-	}, func(result any) { p.loadedChunk(result.(groupChunk), next) })
-}
+func (p *groupPartition) loaded() { p.groups.Loaded() }
+func (p *groupPartition) ended()  { p.groups.Close() }
 
-// Passed, of partition.Waiter: more of the log is committed.
-func (p *groupPartition) Passed(_ *partition.Partition, code int16) {
-	if code == 0 || code == kerr.NotEnoughReplicasAfterAppend.Code {
-		p.b.env.AfterQuiet("load-groups", 0, p.load)
-	}
-}
-
-// groupChunk is what one read of a log came to.
-type groupChunk struct {
-	records []group.Record
-	err     error
-}
-
-// recordsOf takes the records out of batches. Control batches say nothing of groups, and no group
-// takes part in transactions here.
-func recordsOf(read *commitlog.Slices) (chunk groupChunk) {
-	buffers, err := read.Load()
-	if err != nil {
-		return groupChunk{err: err}
-	}
-	for _, buffer := range buffers {
-		chunk.err = commitlog.EachBatch(buffer, func(h record.Header, batch record.Buffer) error {
-			if h.Attributes.Control() {
-				return nil
-			}
-			return record.EachRecord(batch.Bytes, groupReadBytes*100, func(r record.Record) error {
-				chunk.records = append(chunk.records, group.Record{Key: keptBytes(r.Key),
-					Value: keptBytes(r.Value)})
-				return nil
-			})
-		})
-		if chunk.err != nil {
-			return chunk
+// replay, of replayed.
+func (p *groupPartition) replay(batch *loadedBatch) {
+	h := &batch.header
+	if h.Attributes.Control() {
+		if h.HasProducer() {
+			p.groups.EndTransaction(h.ProducerID, batch.commits)
 		}
-	}
-	return chunk
-}
-
-// keptBytes keeps bytes beyond the buffer that they lie in; null stays null.
-func keptBytes(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return append([]byte{}, b...)
-}
-
-func (p *groupPartition) loadedChunk(chunk groupChunk, next event.Offset) {
-	if p.closed {
 		return
 	}
-	if chunk.err != nil {
-		p.b.log.Error("a partition of groups cannot be read", "broker", p.b.env.ID(),
-			"partition", p.h.key.Index, "offset", p.next, "error", chunk.err)
-		return
+	producer := int64(-1)
+	if h.Attributes.Transactional() {
+		producer = h.ProducerID
 	}
-	for _, r := range chunk.records {
-		p.replay(r, group.Author{})
+	for _, r := range batch.records {
+		p.replayRecord(group.Record{Key: r.key, Value: r.value}, group.Author{}, producer)
 	}
-	p.next = next
-	p.load()
 }
 
-// replay skips a record that nobody can read, as Kafka does: it says nothing about the others.
-func (p *groupPartition) replay(r group.Record, by group.Author) {
-	if err := p.groups.Replay(r, by); err != nil {
-		p.b.log.Warn("a record of groups was skipped", "broker", p.b.env.ID(),
-			"partition", p.h.key.Index, "error", err)
+// replayRecord takes over a record; one of a producer's transaction waits for its end.
+func (p *groupPartition) replayRecord(r group.Record, by group.Author, producer int64) {
+	var err error
+	if producer >= 0 {
+		err = p.groups.ReplayInTransaction(producer, r)
+	} else {
+		err = p.groups.Replay(r, by)
+	}
+	if err != nil {
+		p.skipped(err)
 	}
 }
 
 // Append, of group.Log: one batch, whose records are replayed when the high watermark has passed
 // it. Who waits hears at the latest after offsets.commit.timeout.ms.
 func (p *groupPartition) Append(records []group.Record, by group.Author, then func(code int16)) {
-	needs, code := p.append(records)
-	if code != 0 {
-		p.b.env.AfterQuiet("group-append-refused", 0, func() { then(code) })
-		return
-	}
-	w := &groupWrite{of: p, records: records, by: by, needs: needs, then: then}
-	w.waiter = w
-	p.pending = append(p.pending, w)
-	p.b.waits.begin(&w.pendingWait, p.b.config.Settings.OffsetsCommitTimeout,
-		event.WaitBegan{What: "group-append", For: p.b.env.ID(), Topic: group.Topic,
-			Partition: p.h.key.Index, Needs: needs})
-	if !p.h.WaitForHighWatermark(needs, w) {
-		// Committed already: this is the only replica. Who appended is still at work, though.
-		p.b.env.AfterQuiet("group-append", 0, func() { w.Passed(p.h.Partition, 0) })
-	}
-}
-
-func (p *groupPartition) append(records []group.Record) (needs event.Offset, code int16) {
-	if p.closed || !p.h.Leads() || p.h.LeaderEpoch() != p.epoch {
-		return 0, kerr.NotCoordinator.Code
-	}
-	if p.h.UnderMinIsr() {
-		return 0, kerr.CoordinatorNotAvailable.Code
-	}
 	batch := record.NewBuilder()
 	batch.BaseSequence = 0 // what Kafka's coordinators write beside no producer id
+	p.write(batch, records, by, -1, then)
+}
+
+// AppendInTransaction, of group.Log.
+func (p *groupPartition) AppendInTransaction(records []group.Record, producer int64, epoch int16,
+	then func(code int16)) {
+	batch := record.NewBuilder()
+	batch.BaseSequence = 0
+	batch.Attributes = record.TransactionalBit
+	batch.ProducerID, batch.ProducerEpoch = producer, epoch
+	p.write(batch, records, group.Author{}, producer, then)
+}
+
+func (p *groupPartition) write(batch *record.Builder, records []group.Record, by group.Author,
+	producer int64, then func(code int16)) {
 	for _, r := range records {
 		batch.Add(p.b.env.UnixMilli(), r.Key, r.Value)
 	}
-	bytes, err := batch.Bytes()
-	if err == nil && len(bytes) > int(p.h.Log.Config().MaxMessageBytes) {
-		return 0, kerr.InvalidCommitOffsetSize.Code
+	refused := p.append(batch, func() {
+		for _, r := range records {
+			p.replayRecord(r, by, producer)
+		}
+	}, then)
+	if refused != 0 {
+		p.b.env.AfterQuiet("group-append-refused", 0, func() { then(refused) })
 	}
-	var header record.Header
-	if err == nil {
-		header, err = record.ParseHeader(bytes)
-	}
-	if err != nil {
-		return 0, kerr.UnknownServerError.Code
-	}
-	appended, err := p.h.AppendOwn(record.Buffer{Bytes: bytes}, header)
-	if err != nil {
-		p.b.failDisk("append", err)
-		return 0, kerr.NotCoordinator.Code
-	}
-	return appended.LastOffset + 1, 0
 }
 
-// Passed, of partition.Waiter: the batch is committed, and so is everything before it; or another
-// broker leads now.
-func (w *groupWrite) Passed(_ *partition.Partition, code int16) {
-	p := w.of
-	if p.closed {
+// appendedMarker has the coordinator hear of a transaction's marker once that is committed.
+func (c *groupCoordinators) appendedMarker(h *held, producer int64, commit bool, at event.Offset) {
+	p := c.byPartition[h.key.Index]
+	if h.key.Topic != group.Topic || p == nil || !p.serves(h) {
 		return
 	}
-	if code != 0 && code != kerr.NotEnoughReplicasAfterAppend.Code {
-		return // the partition has another role now, and close will tell
-	}
-	for len(p.pending) > 0 && p.pending[0].needs <= w.needs {
-		first := p.pending[0]
-		p.pending = p.pending[1:]
-		for _, r := range first.records {
-			p.replay(r, first.by)
-		}
-		p.next = first.needs
-		first.tell(0)
-	}
-}
-
-// expired, of waiter: the batch may still be committed, but nobody waits for it any longer.
-func (w *groupWrite) expired() { w.tell(kerr.CoordinatorNotAvailable.Code) }
-
-func (w *groupWrite) tell(code int16) {
-	outcome := "satisfied"
-	if code != 0 {
-		outcome = kerr.ErrorForCode(code).Error()
-	}
-	w.of.b.waits.end(&w.pendingWait, outcome)
-	if then := w.then; then != nil {
-		w.then = nil
-		then(code)
-	}
+	p.await(at+1, func() { p.groups.EndTransaction(producer, commit) }, func(int16) {})
 }
 
 // coordinator finds who coordinates a group here, or why nobody does.
 func (b *Broker) coordinator(id string) (*group.Coordinator, int16) {
+	p, code := b.groupPartition(id)
+	if code != 0 {
+		return nil, code
+	}
+	return p.groups, 0
+}
+
+func (b *Broker) groupPartition(id string) (*groupPartition, int16) {
 	topic := b.metadata.image.TopicByName(group.Topic)
 	if topic == nil {
 		return nil, kerr.NotCoordinator.Code
@@ -311,7 +181,7 @@ func (b *Broker) coordinator(id string) (*group.Coordinator, int16) {
 	case !p.active:
 		return nil, kerr.CoordinatorLoadInProgress.Code
 	}
-	return p.groups, 0
+	return p, 0
 }
 
 // Committed is the offset that a group which is coordinated here has committed for a partition.

@@ -72,14 +72,12 @@ func TestProducerWithoutABlockIsToldToTryAgain(t *testing.T) {
 	}
 }
 
-// Without a transaction coordinator a retriable error would make clients ask for ever.
-func TestTransactionalProducersAreRefusedForGood(t *testing.T) {
+func TestTransactionalIDsAreTheirCoordinatorsAlone(t *testing.T) {
 	p := startBroker(t, registered(brokerID, false))
 	p.controller.answer = allocator(1000)
 	response := ask[*kmsg.InitProducerIDResponse](p, 4, initProducer(kmsg.StringPtr("billing")))
-	refused := kerr.ErrorForCode(response.ErrorCode)
-	if refused == nil || kerr.IsRetriable(refused) || response.ProducerID != -1 {
-		t.Errorf("%v and id %d, want an error that is final and no id", refused, response.ProducerID)
+	if response.ErrorCode != kerr.NotCoordinator.Code || response.ProducerID != -1 {
+		t.Errorf("not the coordinator: code %d and id %d", response.ErrorCode, response.ProducerID)
 	}
 	empty := ask[*kmsg.InitProducerIDResponse](p, 4, initProducer(kmsg.StringPtr("")))
 	if empty.ErrorCode != kerr.InvalidRequest.Code {

@@ -15,8 +15,9 @@ import (
 )
 
 // Produce, versions 3 to 13 (advertised from 0, because librdkafka takes that as the sign that
-// compression is understood). One batch a partition; acks 0, 1 and all; idempotent producers.
-// Skipped: transactional batches, until there is a transaction coordinator.
+// compression is understood). One batch a partition; acks 0, 1 and all; idempotent and transactional
+// producers. A transaction's first batch on a partition is appended once the transaction's
+// coordinator says that the partition belongs to it; from version 12 on it is added then (KIP-890).
 
 // produceWait is a Produce with acks=all that waits for high watermarks.
 type produceWait struct {
@@ -41,11 +42,9 @@ type producePart struct {
 	needs      event.Offset
 }
 
-func (b *Broker) produce(call *world.Call, r *Request) {
+// produceVerified appends the batches of a request whose transaction was asked about, if it has one.
+func (b *Broker) produceVerified(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.ProduceRequest)
-	if namedTwice(body, len(r.Batches)) {
-		keepLast(body, r)
-	}
 	response := kmsg.NewPtrProduceResponse()
 	response.Version = r.Version
 	response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
@@ -119,7 +118,13 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 		b.produceFailed(out, h, err)
 		return
 	}
-	appended, err := h.Append(batch.Buffer, batch.Facts.Header, w.request.Acks == -1)
+	add := h.Append
+	if batch.Facts.Attributes.Transactional() {
+		add = func(buffer record.Buffer, header record.Header, all bool) (commitlog.Appended, error) {
+			return h.AppendTransactional(buffer, header, batch.verification, all)
+		}
+	}
+	appended, err := add(batch.Buffer, batch.Facts.Header, w.request.Acks == -1)
 	if err != nil {
 		b.produceFailed(out, h, err)
 		return
@@ -170,8 +175,8 @@ func (b *Broker) refuseProduce(body *kmsg.ProduceRequest, r *Request, batch *Bat
 	if isInternal(topic) && r.ClientID != "__admin_client" {
 		return kerr.InvalidTopicException.Code, ""
 	}
-	if batch.Facts.Attributes.Transactional() {
-		return kerr.InvalidTxnState.Code, "this broker has no transaction coordinator yet"
+	if batch.refused != 0 {
+		return batch.refused, ""
 	}
 	if h == nil || !h.Leads() {
 		return kerr.NotLeaderForPartition.Code, ""

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/commitlog"
+	"highwater/cluster/event"
 	"highwater/cluster/record"
 )
 
@@ -21,7 +22,8 @@ type Request struct {
 	// Software is the client library's name and version, once it told.
 	Software string
 
-	id int64 // in events
+	id       int64     // in events
+	received event.Seq // the event that says so
 }
 
 // Batch is the record bytes that a Produce carries for one partition, checked before they reach
@@ -31,6 +33,11 @@ type Batch struct {
 	Facts  record.Facts
 	// Err is why the bytes are no good batch, nil when they are.
 	Err *record.InvalidError
+
+	// verification is the number under which the transaction was asked about, refused what its
+	// coordinator said against the batch.
+	verification int64
+	refused      int16
 }
 
 // Range is an API key with the versions that brokers serve. Advertised is the minimum that

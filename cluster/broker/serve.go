@@ -16,6 +16,8 @@ type clientConnection struct {
 	host     string // its address, without the port
 	software string
 	waits    []*fetchWait // the fetches that wait on it, oldest first
+	// produces are those that wait for a transaction's verification, and those behind them.
+	produces []queuedProduce
 }
 
 // answered is what an answer's event tells.
@@ -51,6 +53,11 @@ var ranges = []Range{
 	{Key: 21, Min: 0, Max: 2},
 	{Key: 22, Min: 0, Max: 5},
 	{Key: 23, Min: 2, Max: 4, Advertised: 2},
+	{Key: 24, Min: 0, Max: 5},
+	{Key: 25, Min: 0, Max: 4},
+	{Key: 26, Min: 0, Max: 5},
+	{Key: 27, Min: 1, Max: 2, Advertised: 1},
+	{Key: 28, Min: 0, Max: 6},
 	{Key: 32, Min: 1, Max: 4, Advertised: 1},
 	{Key: 33, Min: 0, Max: 2},
 	{Key: 36, Min: 0, Max: 2},
@@ -62,6 +69,8 @@ var ranges = []Range{
 	{Key: 55, Min: 0, Max: 2},
 	{Key: 60, Min: 0, Max: 2},
 	{Key: 61, Min: 0, Max: 0},
+	{Key: 65, Min: 0, Max: 0},
+	{Key: 66, Min: 0, Max: 2},
 	{Key: 74, Min: 0, Max: 1},
 	{Key: 75, Min: 0, Max: 0},
 }
@@ -151,6 +160,28 @@ func (b *Broker) handleGroups(call *world.Call, r *Request) {
 		b.deleteGroups(call, r)
 	case 47:
 		b.offsetDelete(call, r)
+	default:
+		b.handleTransactions(call, r)
+	}
+}
+
+// handleTransactions is handle for the requests of transactional producers.
+func (b *Broker) handleTransactions(call *world.Call, r *Request) {
+	switch r.Key {
+	case 24:
+		b.addPartitionsToTxn(call, r)
+	case 25:
+		b.addOffsetsToTxn(call, r)
+	case 26:
+		b.endTxn(call, r)
+	case 27:
+		b.writeTxnMarkers(call, r)
+	case 28:
+		b.txnOffsetCommit(call, r)
+	case 65:
+		b.describeTransactions(call, r)
+	case 66:
+		b.listTransactions(call, r)
 	}
 }
 
@@ -222,7 +253,8 @@ func (b *Broker) received(call *world.Call, r *Request) {
 		}
 		e.Idle = len(body.Topics) == 0
 	}
-	b.env.Events.Cause = e.Emit(b.env.Events, event.RuleNone)
+	r.received = e.Emit(b.env.Events, event.RuleNone)
+	b.env.Events.Cause = r.received
 }
 
 func (b *Broker) topicName(name string, id event.UUID) string {
@@ -261,6 +293,7 @@ func (b *Broker) Disconnected(connection event.NodeID) {
 		return
 	}
 	delete(b.clients, connection)
+	b.dropProduces(c)
 	for _, f := range slices.Clone(c.waits) {
 		f.leave("disconnected")
 	}

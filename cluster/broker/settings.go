@@ -3,9 +3,11 @@ package broker
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"highwater/cluster/group"
+	"highwater/cluster/txn"
 )
 
 // Settings are the broker configurations that change what a broker does. The names in Kafka stand
@@ -37,7 +39,17 @@ type Settings struct {
 	OffsetsRetentionCheck time.Duration
 	OffsetsCommitTimeout  time.Duration
 	Groups                group.Settings
-	TruncateToHighWater   bool // highwater.truncate.to.high.watermark: the rule before 0.11
+	// What follows is transaction.state.log.num.partitions, .replication.factor, .min.isr and
+	// .segment.bytes, transaction.abort.timed.out.transaction.cleanup.interval.ms, and
+	// transaction.remove.expired.transaction.cleanup.interval.ms.
+	TransactionsPartitions   int32
+	TransactionsReplication  int16
+	TransactionsMinIsr       int32
+	TransactionsSegmentBytes int32
+	TransactionTimeoutCheck  time.Duration
+	TransactionalIDCheck     time.Duration
+	Transactions             txn.Settings
+	TruncateToHighWater      bool // highwater.truncate.to.high.watermark: the rule before 0.11
 }
 
 // DefaultSettings are Kafka's defaults.
@@ -53,7 +65,10 @@ func DefaultSettings() Settings {
 		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20,
 		OffsetsPartitions: 50, OffsetsReplication: 3, OffsetsSegmentBytes: 100 << 20,
 		OffsetsRetentionCheck: 10 * time.Minute, OffsetsCommitTimeout: 5 * time.Second,
-		Groups: group.DefaultSettings(),
+		Groups:                 group.DefaultSettings(),
+		TransactionsPartitions: 50, TransactionsReplication: 3, TransactionsMinIsr: 2,
+		TransactionsSegmentBytes: 100 << 20, TransactionTimeoutCheck: 10 * time.Second,
+		TransactionalIDCheck: time.Hour, Transactions: txn.DefaultSettings(),
 	}
 }
 
@@ -68,7 +83,7 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		*d = time.Duration(ms) * time.Millisecond
 		return true, nil
 	}
-	if known, err = s.applyGroups(name, value); known {
+	if known, err = s.applyCoordinators(name, value); known {
 		return known, err
 	}
 	switch name {
@@ -97,10 +112,11 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 	return true, nil
 }
 
-// applyGroups is Apply for what concerns consumer groups and is no duration in milliseconds.
-func (s *Settings) applyGroups(name, value string) (known bool, err error) {
+// applyCoordinators is Apply for what concerns groups and transactions and is no duration in
+// milliseconds.
+func (s *Settings) applyCoordinators(name, value string) (known bool, err error) {
 	bits := 32
-	if name == "offsets.topic.replication.factor" {
+	if strings.HasSuffix(name, ".replication.factor") {
 		bits = 16
 	}
 	n, err := strconv.ParseInt(value, 10, bits)
@@ -113,6 +129,14 @@ func (s *Settings) applyGroups(name, value string) (known bool, err error) {
 		s.OffsetsSegmentBytes = int32(n)
 	case "offsets.retention.minutes":
 		s.Groups.OffsetsRetention = time.Duration(n) * time.Minute
+	case "transaction.state.log.num.partitions":
+		s.TransactionsPartitions = int32(n)
+	case "transaction.state.log.replication.factor":
+		s.TransactionsReplication = int16(n)
+	case "transaction.state.log.min.isr":
+		s.TransactionsMinIsr = int32(n)
+	case "transaction.state.log.segment.bytes":
+		s.TransactionsSegmentBytes = int32(n)
 	case "group.max.size":
 		s.Groups.MembersMax = int(n)
 	default:
@@ -159,6 +183,14 @@ func (s *Settings) duration(name string) *time.Duration {
 		return &s.OffsetsRetentionCheck
 	case "offsets.commit.timeout.ms":
 		return &s.OffsetsCommitTimeout
+	case "transaction.abort.timed.out.transaction.cleanup.interval.ms":
+		return &s.TransactionTimeoutCheck
+	case "transaction.remove.expired.transaction.cleanup.interval.ms":
+		return &s.TransactionalIDCheck
+	case "transaction.max.timeout.ms":
+		return &s.Transactions.TimeoutMax
+	case "transactional.id.expiration.ms":
+		return &s.Transactions.Expiration
 	case "producer.id.expiration.ms":
 		return &s.ProducerIDExpiry
 	}

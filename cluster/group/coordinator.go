@@ -18,6 +18,9 @@ type Log interface {
 	// from within Append, how it ended: with 0 after the records are committed and were replayed,
 	// otherwise with what the client is to be told.
 	Append(records []Record, by Author, then func(code int16))
+	// AppendInTransaction is Append for offsets that count once the producer's transaction is
+	// committed on this partition.
+	AppendInTransaction(records []Record, producer int64, epoch int16, then func(code int16))
 }
 
 // Author is on whose behalf records are written: it stands beside them until they are replayed, for
@@ -54,6 +57,7 @@ type Coordinator struct {
 	settings Settings
 	groups   map[string]*group
 	ordered  []*group // by id
+	replayed int64    // records of offsets so far, to tell which of two came first
 	loaded   bool
 	closed   bool
 }
@@ -88,7 +92,8 @@ func (c *Coordinator) findOrCreate(id string) *group {
 	if g := c.groups[id]; g != nil {
 		return g
 	}
-	g := &group{id: id, offsets: map[Partition]Committed{}, since: c.env.UnixMilli()}
+	g := &group{id: id, offsets: map[Partition]Committed{}, since: c.env.UnixMilli(),
+		open: map[int64]map[Partition]Committed{}}
 	c.groups[id] = g
 	at, _ := slices.BinarySearchFunc(c.ordered, id, func(g *group, id string) int {
 		return cmp.Compare(g.id, id)
@@ -123,7 +128,7 @@ func (c *Coordinator) Replay(r Record, by Author) error {
 	default:
 		if g := c.find(d.group); g != nil {
 			g.recorded = nil
-			if g.state == Empty && len(g.pending) == 0 && len(g.offsets) == 0 {
+			if g.state == Empty && len(g.pending) == 0 && len(g.offsets) == 0 && len(g.open) == 0 {
 				c.forget(g)
 				c.enter(g, Dead, "deleted", event.RuleNone)
 			}
@@ -133,17 +138,24 @@ func (c *Coordinator) Replay(r Record, by Author) error {
 }
 
 func (c *Coordinator) replayOffset(d decoded, by Author) {
-	g := c.findOrCreate(d.group)
+	c.replayed++
+	offset := *d.offset
+	offset.order = c.replayed
+	c.settle(c.findOrCreate(d.group), d.partition, offset, by)
+}
+
+// settle makes an offset the group's, and says so.
+func (c *Coordinator) settle(g *group, p Partition, offset Committed, by Author) {
 	before := int64(-1)
-	if old, ok := g.offsets[d.partition]; ok {
+	if old, ok := g.offsets[p]; ok {
 		before = old.Offset
 	}
-	g.offsets[d.partition] = *d.offset
+	g.offsets[p] = offset
 	if !c.loaded {
 		return
 	}
-	event.OffsetCommitted{Group: g.id, Topic: d.partition.Topic, Partition: d.partition.Index,
-		Before: event.Offset(before), Offset: event.Offset(d.offset.Offset), Member: by.Member}.
+	event.OffsetCommitted{Group: g.id, Topic: p.Topic, Partition: p.Index,
+		Before: event.Offset(before), Offset: event.Offset(offset.Offset), Member: by.Member}.
 		Emit(c.env.Events, event.RuleOffsetCommitted)
 }
 
@@ -178,7 +190,7 @@ func (c *Coordinator) replayGroup(g *group, value *kmsg.GroupMetadataValue) {
 func (c *Coordinator) Loaded() {
 	c.loaded = true
 	for _, g := range slices.Clone(c.ordered) {
-		if g.recorded == nil && len(g.offsets) == 0 {
+		if g.recorded == nil && len(g.offsets) == 0 && len(g.open) == 0 {
 			c.forget(g)
 			continue
 		}

@@ -53,6 +53,16 @@ func (b *bench) Append(records []Record, by Author, then func(int16)) {
 	}
 }
 
+// AppendInTransaction, of Log: what it writes counts when the test ends the transaction.
+func (b *bench) AppendInTransaction(records []Record, producer int64, _ int16, then func(int16)) {
+	for _, r := range records {
+		if err := b.c.ReplayInTransaction(producer, r); err != nil {
+			b.t.Error(err)
+		}
+	}
+	then(0)
+}
+
 func (b *bench) commit() {
 	for _, w := range b.open {
 		for _, r := range w.records {

@@ -1,9 +1,6 @@
 package group
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -86,16 +83,7 @@ func (c *Coordinator) Offsets(group string) []Partition {
 	return g.partitions()
 }
 
-func (g *group) partitions() []Partition {
-	list := make([]Partition, 0, len(g.offsets))
-	for p := range g.offsets {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b Partition) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
-	})
-	return list
-}
+func (g *group) partitions() []Partition { return sortedPartitions(g.offsets) }
 
 // CheckOffsetDelete says whether offsets of a group may be deleted at all.
 func (c *Coordinator) CheckOffsetDelete(group string) int16 {
@@ -155,7 +143,7 @@ func (c *Coordinator) Expire() {
 				kept++
 			}
 		}
-		if kept == 0 && g.state == Empty && len(g.pending) == 0 {
+		if kept == 0 && g.state == Empty && len(g.pending) == 0 && len(g.open) == 0 {
 			records = append(records, Record{Key: groupRecordKey(g.id)})
 		}
 	}

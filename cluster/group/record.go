@@ -58,6 +58,8 @@ type Committed struct {
 	Timestamp   int64 // milliseconds
 	// Expires is the time, in milliseconds, that the client gave; -1 leaves it to the broker.
 	Expires int64
+	// order tells which of two commits came first in the log.
+	order int64
 }
 
 func offsetRecordKey(group string, p Partition) []byte {

@@ -33,7 +33,9 @@ type group struct {
 	id string
 
 	// Replayed.
-	offsets  map[Partition]Committed
+	offsets map[Partition]Committed
+	// open are the offsets of transactions without an end yet, by producer id.
+	open     map[int64]map[Partition]Committed
 	recorded *kmsg.GroupMetadataValue // the last, nil before the first
 
 	// The round in progress.
