@@ -28,9 +28,11 @@ type Auditor struct {
 	oldest     []event.Seq                         // of delivered, in order
 	metadata   event.Offset                        // committed
 	owners     map[generation]map[key]event.NodeID // by the consumers' own word
-	violations []Violation
-	seq        event.Seq
-	begun      event.Seq // the last event before those that are judged
+	// transactions are the states of transactional ids.
+	transactions map[string]string
+	violations   []Violation
+	seq          event.Seq
+	begun        event.Seq // the last event before those that are judged
 }
 
 type key struct {
@@ -74,6 +76,8 @@ type replica struct {
 	proposed      []event.NodeID
 	logEnd        event.Offset
 	highWatermark event.Offset
+	lastStable    event.Offset
+	open          []transaction // of batches in the log, in the order in which they began
 	fetched       map[event.NodeID]event.Offset
 }
 
@@ -81,7 +85,7 @@ type replica struct {
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
 		messages: map[int64]message{}, delivered: map[event.Seq]int64{},
-		owners: map[generation]map[key]event.NodeID{}}
+		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{}}
 }
 
 // Violations lists the broken promises, oldest first.
@@ -138,16 +142,22 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		e := c.LogOpened(r)
 		rep := a.replica(e.Topic, e.Partition, r.Node)
 		rep.logEnd, rep.highWatermark, rep.leads = e.LogEndOffset, e.HighWatermark, false
+		rep.cut(e.LogEndOffset)
 	case event.KindBatchAppended:
 		a.appended(r, c.BatchAppended(r))
 	case event.KindLogTruncated:
 		e := c.LogTruncated(r)
-		a.replica(e.Topic, e.Partition, r.Node).logEnd = e.After
+		rep := a.replica(e.Topic, e.Partition, r.Node)
+		rep.logEnd = e.After
+		rep.cut(e.After)
 	case event.KindBecameLeader:
 		a.becameLeader(r, c.BecameLeader(r))
 	case event.KindBecameFollower:
 		e := c.BecameFollower(r)
 		a.replica(e.Topic, e.Partition, r.Node).leads = false
+	case event.KindReplicaRemoved:
+		e := c.ReplicaRemoved(r)
+		delete(a.partition(e.Topic, e.Partition).replicas, r.Node)
 	case event.KindReplicaFetched:
 		e := c.ReplicaFetched(r)
 		a.replica(e.Topic, e.Partition, r.Node).fetched[e.Replica] = e.Offset
@@ -174,6 +184,8 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		}
 	case event.KindHighWatermarkMoved:
 		a.moved(r.Node, c.HighWatermarkMoved(r))
+	default:
+		a.transactionEvent(c, r)
 	}
 }
 
@@ -340,7 +352,7 @@ func (a *Auditor) becameLeader(r *event.Record, e event.BecameLeader) {
 	p := a.partition(e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, r.Node)
 	rep.leads, rep.isr, rep.proposed = true, e.Isr, nil
-	rep.highWatermark = e.HighWatermark
+	rep.highWatermark, rep.lastStable = e.HighWatermark, e.LastStableOffset
 	clear(rep.fetched)
 	a.decided(e.Topic, e.Partition, e.PartitionEpoch, e.Isr, r.Node)
 	if e.StartOffset < p.committed {
@@ -358,6 +370,7 @@ func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
 	p := a.partition(e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, node)
 	rep.highWatermark = e.After
+	a.stable(node, e)
 	if e.After > rep.logEnd && rep.logEnd != unknown {
 		a.blame("hw.within-the-log", "node %d has high watermark %d of %s-%d, its log ends at %d",
 			node, e.After, e.Topic, e.Partition, rep.logEnd)

@@ -12,7 +12,8 @@ import (
 func New() *State {
 	s := &State{
 		Nodes: []*Node{}, Links: []*Link{}, Topics: []*Topic{}, Clients: []*Client{},
-		Programs: []*Program{}, Configs: []Config{}, Metadata: Metadata{HighWatermark: -1},
+		Programs: []*Program{}, Transactions: []*Transaction{},
+		Configs: []Config{}, Metadata: Metadata{HighWatermark: -1},
 	}
 	s.Counters.Unknown = map[string]int64{}
 	s.Counters.Events = make(KindCounts, len(event.Rows())+1)
@@ -36,6 +37,8 @@ func (s *State) Apply(c *event.Chunk, r *event.Record) {
 		s.applyLog(c, r)
 	case r.Kind <= event.KindFollowerDiverged:
 		s.applyReplica(c, r)
+	case r.Kind >= event.KindTransactionStateChanged:
+		s.applyTxn(c, r)
 	case r.Kind >= event.KindClientStarted:
 		s.applyProgram(c, r)
 	case r.Kind >= event.KindGroupStateChanged:
@@ -194,7 +197,7 @@ func (s *State) log(topic string, index int32, node event.NodeID) (*Partition, *
 	s.logCount++
 	l := &Log{Node: node, Leader: event.NoNode, Isr: noNodes, Followers: []Follower{},
 		Epochs: []Epoch{}, Segments: Offsets{}, Cut: []Batch{}, SyncedOffset: -1,
-		Holes: []Hole{}}
+		Holes: []Hole{}, Transactions: []LogTransaction{}}
 	p.Logs = insertSorted(p.Logs, l, func(a, b *Log) int { return cmp.Compare(a.Node, b.Node) })
 	return p, l
 }

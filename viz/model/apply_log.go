@@ -61,6 +61,7 @@ func (s *State) applyLog(c *event.Chunk, r *event.Record) {
 		}
 		if e.HighWatermark >= 0 {
 			l.HighWatermark = e.HighWatermark
+			l.LastStableOffset = min(l.LastStableOffset, e.HighWatermark)
 		}
 	case event.KindLeaderEpochStarted:
 		e := c.LeaderEpochStarted(r)
@@ -77,7 +78,8 @@ func (s *State) applyLog(c *event.Chunk, r *event.Record) {
 func (s *State) batchAppended(l *Log, e event.BatchAppended) {
 	l.Batches.push(Batch{BaseOffset: e.BaseOffset, LastOffset: e.LastOffset, Records: e.Records,
 		Bytes: e.Bytes, LeaderEpoch: e.LeaderEpoch, ProducerID: e.ProducerID,
-		BaseSequence: e.BaseSequence, Codec: e.Codec, Control: e.Control}, s.batchLimit())
+		BaseSequence: e.BaseSequence, Codec: e.Codec, Control: e.Control,
+		Transactional: e.Transactional}, s.batchLimit())
 	l.LogEndOffset = e.LastOffset + 1
 	if len(l.Cut) > 0 {
 		l.Cut = []Batch{}
@@ -129,6 +131,7 @@ func (l *Log) opened(s *State, e event.LogOpened) {
 	l.startAt(e.LogStartOffset)
 	l.LogEndOffset = e.LogEndOffset
 	l.HighWatermark = e.HighWatermark
+	l.LastStableOffset = min(l.LastStableOffset, e.HighWatermark)
 	l.LeaderEpoch = e.LeaderEpoch
 	l.SegmentCount = int64(e.Segments)
 	if l.SyncedOffset < 0 {
@@ -152,6 +155,9 @@ func (l *Log) startAt(start event.Offset) {
 	l.Batches.keep(func(b *Batch) bool { return b.LastOffset >= start })
 	l.keepHoles(func(h *Hole) {
 		h.From = max(h.From, start)
+	})
+	l.Transactions = slices.DeleteFunc(l.Transactions, func(t LogTransaction) bool {
+		return t.LastOffset >= 0 && t.LastOffset < start
 	})
 	for len(l.Epochs) > 1 && l.Epochs[1].StartOffset <= start {
 		l.Epochs = slices.Delete(l.Epochs, 0, 1)
@@ -179,6 +185,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	}
 	l.LogEndOffset = after
 	l.HighWatermark = min(l.HighWatermark, after)
+	l.LastStableOffset = min(l.LastStableOffset, after)
 	l.SyncedOffset = min(l.SyncedOffset, after)
 	l.LogStartOffset = min(l.LogStartOffset, after)
 	if anew {
@@ -191,6 +198,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	})
 	gone := func(start event.Offset) bool { return anew || start >= after }
 	l.Epochs = slices.DeleteFunc(l.Epochs, func(e Epoch) bool { return gone(e.StartOffset) })
+	l.cutTransactions(gone)
 	had := len(l.Segments)
 	l.Segments = slices.DeleteFunc(l.Segments, func(base event.Offset) bool {
 		return base != after && gone(base)

@@ -24,13 +24,15 @@ func (s *State) applyReplica(c *event.Chunk, r *event.Record) {
 		e := c.ReplicaFetched(r)
 		l.fetched(e.Replica, e.Offset, r.At)
 	case event.KindHighWatermarkMoved:
-		l.HighWatermark = c.HighWatermarkMoved(r).After
+		e := c.HighWatermarkMoved(r)
+		l.HighWatermark, l.LastStableOffset = e.After, e.LastStableOffset
 	case event.KindBecameLeader:
 		l.becameLeader(p, c.BecameLeader(r))
 	case event.KindBecameFollower:
 		e := c.BecameFollower(r)
 		l.Role, l.Leader, l.LeaderEpoch = "follower", e.Leader, e.LeaderEpoch
 		l.LogEndOffset, l.HighWatermark = e.LogEndOffset, e.HighWatermark
+		l.LastStableOffset = e.LastStableOffset
 		l.Isr, l.Proposed, l.Followers = copied(e.Isr), nil, []Follower{}
 	case event.KindIsrChangeProposed:
 		l.Proposed = copied(c.IsrChangeProposed(r).Proposed)
@@ -43,7 +45,7 @@ func (s *State) applyReplica(c *event.Chunk, r *event.Record) {
 
 func (l *Log) becameLeader(p *Partition, e event.BecameLeader) {
 	l.Role, l.Leader, l.LeaderEpoch = "leader", l.Node, e.LeaderEpoch
-	l.HighWatermark = e.HighWatermark
+	l.HighWatermark, l.LastStableOffset = e.HighWatermark, e.LastStableOffset
 	l.Isr, l.Proposed, l.Followers = copied(e.Isr), nil, []Follower{}
 	p.MinIsr = e.MinIsr
 	if !p.Known {

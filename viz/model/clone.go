@@ -13,6 +13,7 @@ func (s *State) Clone() *State {
 	c.Topics = clonePointers(s.Topics, func(t *Topic) {
 		t.Partitions = clonePointers(t.Partitions, (*Partition).detach)
 	})
+	c.Transactions = clonePointers(s.Transactions, func(*Transaction) {})
 	c.Clients = clonePointers(s.Clients, func(client *Client) {
 		client.Requests = slices.Clone(client.Requests)
 		client.Last, client.Answered = cloneOf(client.Last), cloneOf(client.Answered)
@@ -38,6 +39,7 @@ func (p *Partition) detach() {
 		l.Epochs = slices.Clone(l.Epochs)
 		l.Segments = slices.Clone(l.Segments)
 		l.Holes = slices.Clone(l.Holes)
+		l.Transactions = slices.Clone(l.Transactions)
 		l.Batches = l.Batches.clone()
 	})
 }

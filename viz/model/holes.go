@@ -8,6 +8,12 @@ import (
 	"highwater/cluster/event"
 )
 
+// Hole is a run of offsets without a record: From is the first, To the next that may have one.
+type Hole struct {
+	From event.Offset `json:"from,string"`
+	To   event.Offset `json:"to,string"`
+}
+
 // segmentsSwapped puts a compacted segment in its originals' place. A batch that lies wholly in a
 // hole is gone; of one that lies partly in one, the holes say what is missing.
 func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {

@@ -44,6 +44,8 @@ type State struct {
 	Clients   []*Client `json:"clients"`
 	// Programs are the built-in producers and consumers.
 	Programs []*Program `json:"programs"`
+	// Transactions are the transactional ids, as their coordinators replayed them.
+	Transactions []*Transaction `json:"transactions"`
 	// Messages are those under way, Waits the requests that wait at a node, Timers those armed; all
 	// in the order in which they began.
 	Messages Table[Message] `json:"messages"`
@@ -175,6 +177,9 @@ type Log struct {
 	LogEndOffset   event.Offset `json:"leo,string"`
 	HighWatermark  event.Offset `json:"hw,string"`
 	SyncedOffset   event.Offset `json:"synced,string"` // everything below is on the disk
+	// LastStableOffset is the high watermark, unless a transaction holds readers with
+	// read_committed back.
+	LastStableOffset event.Offset `json:"lso,string"`
 	// Isr is what this replica counts; Proposed is what a leader asked the controller for, null
 	// when nothing is open.
 	Isr      []event.NodeID `json:"isr"`
@@ -186,7 +191,10 @@ type Log struct {
 	Segments     Offsets       `json:"segments"`
 	SegmentCount int64         `json:"segmentCount"`
 	Batches      Window[Batch] `json:"batches"` // the newest
-	Totals       Totals        `json:"totals"`
+	// Transactions are those that this log holds batches of, in the order in which they began:
+	// all that are open, and the newest that have ended.
+	Transactions []LogTransaction `json:"transactions"`
+	Totals       Totals           `json:"totals"`
 	// Cut holds the newest batches that the last truncation or recovery took, until the next append.
 	// Truncation and Refusal are the last of their sort, null before the first.
 	Cut        []Batch     `json:"cut"`
@@ -218,12 +226,6 @@ type Cleaned struct {
 	Seq           event.Seq    `json:"seq,string"`
 }
 
-// Hole is a run of offsets without a record: From is the first, To the next that may have one.
-type Hole struct {
-	From event.Offset `json:"from,string"`
-	To   event.Offset `json:"to,string"`
-}
-
 // Follower is what a leader learned from a follower's fetches.
 type Follower struct {
 	Node   event.NodeID `json:"node"`
@@ -248,6 +250,8 @@ type Batch struct {
 	ProducerID   int64        `json:"producerId,string"`
 	Codec        string       `json:"codec"`
 	Control      bool         `json:"control"`
+	// Transactional batches count for read_committed once their transaction is committed.
+	Transactional bool `json:"transactional"`
 }
 
 // Totals count what happened to a log since its trace began.
@@ -490,4 +494,6 @@ type NotKept struct {
 	Configs    int64 `json:"configs"`
 	Partitions int64 `json:"partitions"` // events about partitions beyond the bound
 	Programs   int64 `json:"programs"`   // events about producers and consumers beyond the bounds
+	// Transactions counts events about transactional ids beyond the bound.
+	Transactions int64 `json:"transactions"`
 }

@@ -2,6 +2,7 @@
 
 import { compare, larger, smaller, successor } from "./int64.js";
 import { keepHoles, segmentsSwapped } from "./holes.js";
+import { cutTransactions, startTransactions } from "./transactions.js";
 import { batchLimit, copyAt, keepNewest, nodeAt, partitionAt, recordLimit } from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -61,7 +62,7 @@ function batchAppended(state, log, f) {
 	log.batches.push({
 		baseOffset: f.baseOffset, lastOffset: f.lastOffset, records: f.records, bytes: f.bytes,
 		epoch: f.leaderEpoch, sequence: f.baseSequence, producerId: f.producerId, codec: f.codec,
-		control: f.control,
+		control: f.control, transactional: f.transactional,
 	});
 	keepNewest(log.batches, batchLimit(state));
 	log.leo = successor(f.lastOffset);
@@ -117,6 +118,7 @@ function opened(log, event) {
 	startAt(log, f.logStartOffset);
 	log.leo = f.logEndOffset;
 	log.hw = f.highWatermark;
+	log.lso = smaller(log.lso, f.highWatermark);
 	log.leaderEpoch = f.leaderEpoch;
 	log.segmentCount = f.segments;
 	if (compare(log.synced, "0") < 0) log.synced = f.logEndOffset;
@@ -134,6 +136,7 @@ function startAt(log, start) {
 	log.leo = larger(log.leo, start);
 	log.batches = log.batches.filter((b) => compare(b.lastOffset, start) >= 0);
 	keepHoles(log, (h) => ({ from: larger(h.from, start), to: h.to }));
+	startTransactions(log, start);
 	while (log.epochs.length > 1 && compare(log.epochs[1].startOffset, start) <= 0) {
 		log.epochs.shift();
 	}
@@ -148,7 +151,9 @@ function truncated(log, event) {
 	log.totals.truncations++;
 	// They are equal for a torn tail that had no offsets yet.
 	if (f.after !== f.before) cut(log, event, f.before, f.after);
-	if (compare(f.highWatermark, "0") >= 0) log.hw = f.highWatermark;
+	if (compare(f.highWatermark, "0") < 0) return;
+	log.hw = f.highWatermark;
+	log.lso = smaller(log.lso, f.highWatermark);
 }
 
 /** Ends the log at after and keeps for the picture what that took. An end beyond the old one is a
@@ -162,11 +167,13 @@ function cut(log, event, before, after) {
 	keepNewest(log.cut, cutBatchesMax);
 	log.leo = after;
 	log.hw = smaller(log.hw, after);
+	log.lso = smaller(log.lso, after);
 	log.synced = anew ? after : smaller(log.synced, after);
 	log.logStartOffset = anew ? after : smaller(log.logStartOffset, after);
 	keepHoles(log, (h) => ({ from: h.from, to: anew ? h.from : smaller(h.to, after) }));
 	const gone = (start) => anew || compare(start, after) >= 0;
 	log.epochs = log.epochs.filter((e) => !gone(e.startOffset));
+	cutTransactions(log, gone);
 	const had = log.segments.length;
 	log.segments = log.segments.filter((base) => base === after || !gone(base));
 	log.segmentCount = Math.max(1, log.segmentCount - (had - log.segments.length));

@@ -16,11 +16,14 @@ export function applyReplica(state, event) {
 	if (!log) return;
 	switch (event.event) {
 		case "ReplicaFetched": return fetched(log, f.replica, f.offset, event.at);
-		case "HighWatermarkMoved": log.hw = f.after; break;
+		case "HighWatermarkMoved":
+			log.hw = f.after;
+			log.lso = f.lastStableOffset;
+			break;
 		case "BecameLeader": return becameLeader(partition, log, f);
 		case "BecameFollower":
 			Object.assign(log, { role: "follower", leader: f.leader, leaderEpoch: f.leaderEpoch,
-				leo: f.logEndOffset, hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
+				leo: f.logEndOffset, hw: f.highWatermark, lso: f.lastStableOffset, isr: f.isr, proposed: null, followers: [] });
 			break;
 		case "IsrChangeProposed": log.proposed = f.proposed; break;
 		case "IsrChangeRefused": log.proposed = null; break;
@@ -33,7 +36,7 @@ export function applyReplica(state, event) {
 
 function becameLeader(partition, log, f) {
 	Object.assign(log, { role: "leader", leader: log.node, leaderEpoch: f.leaderEpoch,
-		hw: f.highWatermark, isr: f.isr, proposed: null, followers: [] });
+		hw: f.highWatermark, lso: f.lastStableOffset, isr: f.isr, proposed: null, followers: [] });
 	partition.minIsr = f.minIsr;
 	if (partition.known) return;
 	Object.assign(partition, { leader: log.node, leaderEpoch: f.leaderEpoch,

@@ -5,6 +5,7 @@ import { applyLog } from "./log.js";
 import { applyMetadata } from "./metadata.js";
 import { applyProgram } from "./program.js";
 import { applyReplica } from "./replica.js";
+import { applyTransaction } from "./transactions.js";
 import { applyWorld } from "./world.js";
 import { kinds } from "../protocol/kinds.js";
 
@@ -18,13 +19,13 @@ const unknownKindsMax = 32;
 export function create() {
 	return {
 		seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
-		nodes: [], links: [], topics: [], clients: [], programs: [], messages: [], waits: [], timers: [],
-		configs: [],
+		nodes: [], links: [], topics: [], clients: [], programs: [], transactions: [], messages: [],
+		waits: [], timers: [], configs: [],
 		lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
 		counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
 			records: 0 },
 		notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0,
-			programs: 0 },
+			programs: 0, transactions: 0 },
 	};
 }
 
@@ -38,6 +39,7 @@ function folderOf(area) {
 		case "log": return applyLog;
 		case "replica": return applyReplica;
 		case "client": return applyProgram;
+		case "txn": return applyTransaction;
 		default: return applyMetadata;
 	}
 }
@@ -73,6 +75,7 @@ export function clone(state) {
 		nodes: state.nodes.map((n) => ({ ...n })),
 		links: state.links.map((l) => ({ ...l })),
 		topics: state.topics.map(cloneTopic),
+		transactions: state.transactions.map((t) => ({ ...t })),
 		clients: state.clients.map((c) => (
 			{ ...c, requests: { ...c.requests }, openRequests: c.openRequests.slice() })),
 		programs: state.programs.map((p) => (
@@ -100,6 +103,7 @@ function cloneCopy(copy) {
 		epochs: copy.epochs.slice(),
 		segments: copy.segments.slice(),
 		holes: copy.holes.slice(),
+		transactions: copy.transactions.slice(),
 		batches: copy.batches.slice(),
 		totals: { ...copy.totals },
 	};
