@@ -39,6 +39,9 @@ type Cluster interface {
 	LogEndOffset(id event.NodeID, topic string, partition int32) (event.Offset, bool)
 	Stored(id event.NodeID, topic string, partition int32) ([]string, bool)
 	LogEndOffsetOfLeader(topic string, partition int32) (event.Offset, bool)
+	LastStableOffset(topic string, partition int32) (event.Offset, bool)
+	LastStableOffsetOn(id event.NodeID, topic string, partition int32) (event.Offset, bool)
+	TransactionState(transactionalID string) (string, bool)
 	Controller() (event.NodeID, bool)
 	Alive(event.NodeID) bool
 	Fenced(event.NodeID) bool

@@ -144,6 +144,17 @@ func (f *fakeCluster) FirstDirtyOffset(
 	return event.Offset(id) * 100, f.has(topic, p) && !f.down[id]
 }
 
+func (f *fakeCluster) LastStableOffset(topic string, p int32) (event.Offset, bool) {
+	return f.hw - 2, f.has(topic, p)
+}
+
+func (f *fakeCluster) LastStableOffsetOn(id event.NodeID, topic string, p int32) (
+	event.Offset, bool) {
+	return f.hw - 3, f.has(topic, p) && !f.down[id]
+}
+
+func (f *fakeCluster) TransactionState(id string) (string, bool) { return "Ongoing", id == "billing" }
+
 func (f *fakeCluster) Controller() (event.NodeID, bool) { return 102, true }
 func (f *fakeCluster) Alive(id event.NodeID) bool       { return !f.down[id] }
 func (f *fakeCluster) Fenced(id event.NodeID) bool      { return f.down[id] }

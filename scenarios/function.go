@@ -12,7 +12,8 @@ import (
 type function struct {
 	name string
 	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic, c a client's
-	// name, r a partition or a consumer's name, g a group, o an offset and s any text.
+	// name, r a partition or a consumer's name, g a group, o an offset, i a transactional
+	// id and s any text.
 	forms []string
 	// reads says that a consumer has to read the partition first.
 	reads    bool
@@ -46,6 +47,12 @@ func clusterFunctions() []function {
 			onReplica(Cluster.LogEndOffsetOfLeader, Cluster.LogEndOffset)},
 		{"log", []string{"np"}, false, "list of texts",
 			"the values that lie in a broker's own log, committed or not", storedOn},
+		{"lso", []string{"p", "np"}, false, "number",
+			"last stable offset, the end of what read_committed sees, on the leader or on a broker",
+			onReplica(Cluster.LastStableOffset, Cluster.LastStableOffsetOn)},
+		{"txn", []string{"i"}, false, "text or none",
+			"a transactional id's state: Empty, Ongoing, PrepareCommit, CompleteCommit and so on",
+			transactionOf},
 		{"alive", []string{"n"}, false, "true or false", "the node runs", onNode(Cluster.Alive)},
 		{"fenced", []string{"n"}, false, "true or false",
 			"the controllers count the broker as absent", onNode(Cluster.Fenced)},
@@ -106,7 +113,8 @@ func functionNames() []string {
 // usage writes the function's forms.
 func (f *function) usage() string {
 	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`, 'c': `"CLIENT"`,
-		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET", 's': `"TEXT"`}
+		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET", 's': `"TEXT"`,
+		'i': `"TRANSACTIONAL-ID"`}
 	var forms []string
 	for _, form := range f.forms {
 		var parameters []string
@@ -292,6 +300,18 @@ func isrOf(c Cluster, topic string, partition int32) any { return nodes(c.Isr(to
 func elrOf(c Cluster, topic string, partition int32) any { return nodes(c.Elr(topic, partition)) }
 func leaderOf(c Cluster, topic string, partition int32) any {
 	return node(c.Leader(topic, partition))
+}
+
+func transactionOf(v *evaluation, e *expression, arguments []any) (any, *Error) {
+	id, ok := arguments[0].(string)
+	if !ok {
+		return nil, wrongType(e.operands[0], arguments[0], "a transactional id")
+	}
+	state, known := v.cluster.TransactionState(id)
+	if !known {
+		return nil, nil
+	}
+	return state, nil
 }
 
 func epochOf(c Cluster, topic string, partition int32) any {

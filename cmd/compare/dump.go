@@ -71,13 +71,7 @@ func dumpFolder(ctx context.Context, l *lab, folder string, read map[string]stri
 		}
 		files = append(files, found...)
 	}
-	metadata := filepath.Base(folder) == "__cluster_metadata-0"
-	args := []string{"--files", strings.Join(files, ",")}
-	if metadata {
-		args = append(args, "--cluster-metadata-decoder")
-	} else {
-		args = append(args, "--deep-iteration")
-	}
+	args := []string{"--files", strings.Join(files, ","), decoderOf(filepath.Base(folder))}
 	where, err := filepath.Rel(l.data, folder)
 	if err != nil {
 		return 0, err
@@ -99,6 +93,19 @@ func dumpFolder(ctx context.Context, l *lab, folder string, read map[string]stri
 		}
 	}
 	return len(files), nil
+}
+
+// decoderOf is how the tool is asked to read a partition's records.
+func decoderOf(partition string) string {
+	switch {
+	case partition == "__cluster_metadata-0":
+		return "--cluster-metadata-decoder"
+	case strings.HasPrefix(partition, "__transaction_state-"):
+		return "--transaction-log-decoder"
+	case strings.HasPrefix(partition, "__consumer_offsets-"):
+		return "--offsets-decoder"
+	}
+	return "--deep-iteration"
 }
 
 // sameAsOtherReplicas compares the dump of a segment with that of the replica that came first.

@@ -142,6 +142,7 @@ func checks() []check {
 	var all []check
 	all = append(all, toolChecks...)
 	all = append(all, kcatChecks...)
+	all = append(all, transactionChecks...)
 	all = append(all, check{"probe", runProbe}, check{stopName, stopServer})
 	return append(all, check{"dump-log", dumpEverything})
 }
