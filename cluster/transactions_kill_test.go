@@ -308,14 +308,14 @@ func (w *txnWatch) judgeOffsets(names ...string) {
 			}
 			most = o.offset
 		}
-		if got := w.d.committedOffset(name); got < least || got > most {
+		if got := w.d.stableOffset(name); got < least || got > most {
 			w.t.Errorf("group %s has offset %d, want %d to %d", name, got, least, most)
 		}
 	}
 }
 
-// committedOffset asks for a group's stable offset of txn-0.
-func (d *driver) committedOffset(group string) int64 {
+// stableOffset asks for a group's stable offset of txn-0.
+func (d *driver) stableOffset(group string) int64 {
 	d.t.Helper()
 	offset, found := int64(0), false
 	x := &txnWorker{w: &txnWatch{t: d.t, d: d}, name: "judge"}
