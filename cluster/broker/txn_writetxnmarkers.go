@@ -37,8 +37,8 @@ type markersWait struct {
 
 // markerPart is one partition of it.
 type markerPart struct {
-	wait               *markersWait
-	p                  *partition.Partition
+	wait                 *markersWait
+	p                    *partition.Partition
 	marker, topic, index int
 }
 
