@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"highwater/scenarios"
 	"highwater/scenarios/lesson"
 )
 
@@ -67,34 +68,67 @@ func (v *visit) atEnd(s lesson.State, steps int) {
 	v.checkFold(fmt.Sprintf("at the end of step %d", steps))
 }
 
-func TestLessonRunsToItsEndAndBackWithThePageEqualToTheFold(t *testing.T) {
+func TestEveryLessonRunsToItsEndAndBackWithThePageEqualToTheFold(t *testing.T) {
 	v := open(t)
-	s := openLesson(v, "leader-epochs")
+	for _, name := range scenarios.Names() {
+		if testing.Short() && name != "leader-epochs" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			v.t = t
+			thereAndBack(v, openLesson(v, name))
+		})
+	}
+	v.t = t
+}
+
+func thereAndBack(v *visit, s lesson.State) {
 	v.atEnd(s, 0)
 	for i := range s.Steps {
-		v.click("lesson-next")
+		v.wait(still)
+		v.keys("n")
+		if evaluate[bool](v, `at("lesson").dataset.state === "still" &&
+			text("lesson-note").startsWith("Predict first")`) {
+			v.keys("n")
+		}
 		v.shown(i + 1)
 		s = lessonState(v)
 		if s.Done != i+1 || s.Steps[i].Status != "held" {
-			t.Fatalf("step %d: %d done, %+v", i, s.Done, s.Steps[i])
+			v.t.Fatalf("step %d: %d done, %+v", i, s.Done, s.Steps[i])
 		}
 		v.atEnd(s, i+1)
 		v.wait(fmt.Sprintf(`at("lesson-step-%d").dataset.status === "held"`, i))
 	}
-	v.wait(`at("lesson-next").disabled && text("lesson-progress").includes("23 of 23")`)
-	v.wait(`at("saw-1").textContent.includes("leads")`)
+	v.wait(`at("lesson-next").disabled`)
+	contains(v.t, evaluate[string](v, `text("lesson-progress")`),
+		fmt.Sprintf("%d of %d", len(s.Steps), len(s.Steps)))
+	for _, q := range s.Predictions {
+		v.wait(fmt.Sprintf(`at("answer-%d-%d").classList.contains("right")`, q.Line, q.Right))
+	}
 	for i := len(s.Steps); i > 0; i-- {
-		v.click("lesson-back")
+		v.keys("b")
 		v.shown(i - 1)
 		v.atEnd(s, i-1)
 	}
 	v.wait(`at("lesson-back").disabled && at("lesson-step-0").dataset.status === "ahead"`)
-	v.click("lesson-next") // shows what was recorded: nothing runs again
+	v.keys("n") // shows what was recorded: nothing runs again
 	v.shown(1)
 	v.atEnd(s, 1)
 	if again := lessonState(v); again.Done != len(s.Steps) || again.Steps[0].To != s.Steps[0].To {
-		t.Errorf("showing a step again changed the lesson: %+v", again.Steps[0])
+		v.t.Errorf("showing a step again changed the lesson: %+v", again.Steps[0])
 	}
+}
+
+func TestWhatThereWasToSeeIsToldAfterEachSection(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	for i := range 4 {
+		v.wait(`at("saw-0").hidden`)
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	v.wait(`at("saw-0").textContent.includes("high watermark of orders-0 moves from 0 to 10") &&
+		at("saw-0").textContent.includes("Broker 1 is gone")`)
 }
 
 func TestFilmOfAStepPlaysToItsEndByItself(t *testing.T) {
