@@ -139,8 +139,9 @@ func TestWhatThereWasToSeeIsToldAfterEachSection(t *testing.T) {
 		v.keys("n")
 		v.shown(i + 1)
 	}
-	v.wait(`at("saw-0").textContent.includes("high watermark of orders-0 moves from 0 to 10") &&
-		at("saw-0").textContent.includes("Broker 1 is gone")`)
+	v.wait(`text("saw-0").includes("high watermark of orders-0 moves from 0 to 10") &&
+		text("saw-0").includes("Broker 3 appends") && text("saw-0").includes("Broker 1 is gone")`)
+	v.wait(`text("caption").startsWith("Broker 1 is gone")`)
 }
 
 func TestFilmOfAStepPlaysToItsEndByItself(t *testing.T) {
