@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"highwater/scenarios"
 	"highwater/scenarios/lesson"
 )
 
@@ -48,6 +50,8 @@ const (
 	still  = `at("lesson").dataset.state === "still"`
 	hurry  = `(!at("lesson-skip").hidden && (at("lesson-skip").click(), false))`
 	motion = `matchMedia("(prefers-reduced-motion: reduce)").matches`
+	// lessMotion is the browser's switch for people who want less of it.
+	lessMotion = "force-prefers-reduced-motion"
 )
 
 // shown waits until the page has shown so many steps to their end, without waiting for the films.
@@ -67,34 +71,77 @@ func (v *visit) atEnd(s lesson.State, steps int) {
 	v.checkFold(fmt.Sprintf("at the end of step %d", steps))
 }
 
-func TestLessonRunsToItsEndAndBackWithThePageEqualToTheFold(t *testing.T) {
-	v := open(t)
-	s := openLesson(v, "leader-epochs")
+// Films have tests of their own: here each step is shown at once.
+func TestEveryLessonRunsToItsEndAndBackWithThePageEqualToTheFold(t *testing.T) {
+	for _, name := range scenarios.Names() {
+		if testing.Short() && name != "leader-epochs" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			v := openIn(t, lessMotion)
+			thereAndBack(v, openLesson(v, name))
+		})
+	}
+}
+
+func thereAndBack(v *visit, s lesson.State) {
 	v.atEnd(s, 0)
 	for i := range s.Steps {
-		v.click("lesson-next")
+		v.wait(still)
+		v.keys("n")
+		if asks(s, i) {
+			v.wait(`text("lesson-note").startsWith("Predict first")`)
+			v.keys("n")
+		}
 		v.shown(i + 1)
 		s = lessonState(v)
 		if s.Done != i+1 || s.Steps[i].Status != "held" {
-			t.Fatalf("step %d: %d done, %+v", i, s.Done, s.Steps[i])
+			v.t.Fatalf("step %d: %d done, %+v", i, s.Done, s.Steps[i])
 		}
 		v.atEnd(s, i+1)
 		v.wait(fmt.Sprintf(`at("lesson-step-%d").dataset.status === "held"`, i))
 	}
-	v.wait(`at("lesson-next").disabled && text("lesson-progress").includes("23 of 23")`)
-	v.wait(`at("saw-1").textContent.includes("leads")`)
+	v.wait(`at("lesson-next").disabled`)
+	contains(v.t, evaluate[string](v, `text("lesson-progress")`),
+		fmt.Sprintf("%d of %d", len(s.Steps), len(s.Steps)))
+	for _, q := range s.Predictions {
+		v.wait(fmt.Sprintf(`at("answer-%d-%d").classList.contains("right")`, q.Line, q.Right))
+	}
 	for i := len(s.Steps); i > 0; i-- {
-		v.click("lesson-back")
+		v.keys("b")
 		v.shown(i - 1)
 		v.atEnd(s, i-1)
 	}
 	v.wait(`at("lesson-back").disabled && at("lesson-step-0").dataset.status === "ahead"`)
-	v.click("lesson-next") // shows what was recorded: nothing runs again
+	v.keys("n") // shows what was recorded: nothing runs again
 	v.shown(1)
 	v.atEnd(s, 1)
 	if again := lessonState(v); again.Done != len(s.Steps) || again.Steps[0].To != s.Steps[0].To {
-		t.Errorf("showing a step again changed the lesson: %+v", again.Steps[0])
+		v.t.Errorf("showing a step again changed the lesson: %+v", again.Steps[0])
 	}
+}
+
+// asks says whether a question stands before a step.
+func asks(s lesson.State, step int) bool {
+	if step > 0 && s.Steps[step-1].Section == s.Steps[step].Section {
+		return false
+	}
+	return slices.ContainsFunc(s.Predictions, func(p lesson.Prediction) bool {
+		return p.Section == s.Steps[step].Section
+	})
+}
+
+func TestWhatThereWasToSeeIsToldAfterEachSection(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	for i := range 4 {
+		v.wait(`at("saw-0").hidden`)
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	v.wait(`text("saw-0").includes("high watermark of orders-0 moves from 0 to 10") &&
+		text("saw-0").includes("Broker 3 appends") && text("saw-0").includes("Broker 1 is gone")`)
+	v.wait(`text("caption").startsWith("Broker 1 is gone")`)
 }
 
 func TestFilmOfAStepPlaysToItsEndByItself(t *testing.T) {
@@ -269,7 +316,7 @@ func TestFirstVisitBeginsWithAStoryThatOneButtonSkips(t *testing.T) {
 }
 
 func TestReducedMotionShowsStepsAtOnce(t *testing.T) {
-	v := openIn(t, "force-prefers-reduced-motion")
+	v := openIn(t, lessMotion)
 	openLesson(v, "kill-leader")
 	v.wait(motion)
 	v.keys("n")

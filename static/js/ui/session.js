@@ -50,6 +50,10 @@ function isRequestOf({ nodes }) {
 		return event === 'MessageDelivered' && (clients.includes(node) || clients.includes(fields.from));
 	};
 }
+const isAppend = ({ event, fields }) =>
+	event === 'BatchAppended' && !fields.topic.startsWith('__');
+/** A step of the lesson's own, which its panel shows. */
+const isOwnStep = ({ event, fields }) => event === 'CommandRan' && fields.by === 'scenario';
 /** The leader's own high watermark; followers only hear of it. */
 const isRise = ({ event, rule }) => event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
 const still = matchMedia('(prefers-reduced-motion: reduce)');
@@ -294,7 +298,8 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		 *  @param {number} from @param {number} to @param {number} most */
 		turns(from, to, most) {
 			const names = namesOf(film.head());
-			return turnsOf(film.events(from, to).filter((e) => isTurn(e) || isRise(e)))
+			const isTold = (event) => isTurn(event) || isRise(event) || isAppend(event);
+			return turnsOf(film.events(from, to).filter(isTold))
 				.slice(-most)
 				.map((event) => ({ seq: Number(event.seq), text: narrate(event, names) }));
 		},
@@ -368,8 +373,11 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		 *  while everything runs, the newest that tells something. */
 		saying() {
 			const list = session.isMoving() || session.isTold ? reading.telling : reading.all;
-			const { value } = list.upTo(seq()).next();
-			return value ? itemOf(value, [], namesOf(film.head())) : null;
+			for (const event of list.upTo(seq())) {
+				if (list === reading.telling && session.hold && isOwnStep(event)) continue;
+				return itemOf(event, [], namesOf(film.head()));
+			}
+			return null;
 		},
 
 		/** Events up to the moment shown, newest first.
@@ -389,12 +397,14 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 	});
 }
 
-/** Many moves of one high watermark are one, from where it was to where it came. */
+/** Many moves of one high watermark are one, from where it was to where it came; of many batches
+ *  that one log got, the last is told. */
 function turnsOf(events) {
 	const told = new Map();
 	for (const event of events) {
 		const { node, fields } = event;
-		const key = isRise(event) ? `${node}/${fields.topic}/${fields.partition}` : event.seq;
+		const place = `${event.event}/${node}/${fields.topic}/${fields.partition}`;
+		const key = isRise(event) || isAppend(event) ? place : event.seq;
 		const { before } = told.get(key)?.fields ?? fields;
 		told.delete(key);
 		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);

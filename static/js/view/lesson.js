@@ -102,8 +102,8 @@ function drawTurns({ lesson, place, sections, turns, act }) {
 		const box = part(`saw-${section}`);
 		if (!box) continue;
 		const isOver = !lesson.free && place.shown > last;
-		box.hidden = !isOver;
-		if (!isOver || box.dataset.drawn === turns.key) continue;
+		if (!isOver) box.hidden = true;
+		if (!isOver || (box.dataset.drawn === turns.key && !box.hidden)) continue;
 		const items = turns.of(section);
 		box.dataset.drawn = turns.key;
 		box.hidden = !items.length;
