@@ -54,7 +54,7 @@ viz/hub: cluster/event viz/model viz/trace
 web:
 static:
 server: cluster/event cluster/record viz/hub viz/model viz/trace web
-scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/world
+scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/record cluster/world
 scenarios/generate: scenarios
 scenarios/lesson: cluster cluster/event cluster/world scenarios viz/hub viz/trace
 cmd/highwater: *

@@ -322,17 +322,30 @@ func (c *Cluster) BatchCount(topic string, p int32) (int, bool) {
 	return count, err == nil
 }
 
-// Checksum computes anew the CRC of the leader's batch that holds an offset.
-func (c *Cluster) Checksum(topic string, p int32, offset event.Offset) (uint32, bool) {
+// BatchOfLeader is the leader's batch that holds an offset, as it lies in its log.
+func (c *Cluster) BatchOfLeader(topic string, p int32, offset event.Offset) ([]byte, bool) {
 	leader, ok := c.Leader(topic, p)
 	if !ok || leader == event.NoNode {
-		return 0, false
+		return nil, false
 	}
 	batch, err := c.Batch(leader, topic, p, offset)
-	if err != nil {
-		return 0, false
+	return batch, err == nil
+}
+
+// ProducerState is what the leader of a partition remembers of a producer: its last sequence, -1
+// after a marker, and where its open transaction begins, -1 without one.
+func (c *Cluster) ProducerState(topic string, p int32, producerID int64) (
+	lastSequence int32, txnStart event.Offset, ok bool) {
+	r := c.leaderLog(topic, p)
+	if r == nil {
+		return 0, 0, false
 	}
-	return record.Checksum(batch), true
+	for _, state := range r.Log.ProducerStates() {
+		if state.ProducerID == producerID {
+			return state.LastSequence, state.CurrentTxnFirstOffset, true
+		}
+	}
+	return 0, 0, false
 }
 
 // FileBytes is the length of one of the leader's files of a partition; name is its end, such as

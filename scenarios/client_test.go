@@ -81,7 +81,10 @@ func TestExpressionsSeeGroupsAndLogs(t *testing.T) {
 		`members("other") == none`:                              true,
 		`batches("t-0")`:                                        int64(2),
 		`bytes("t-0") == 123 && bytes("u-0") == none`:           true,
-		`crc("t-0", 0)`:                                         int64(1 << 31),
+		`crc("t-0", 0)`:                                         int64(1380887752),
+		`batch("t-0", 0, "endTxnMarker")`:                       "COMMIT",
+		`batch("t-0", 0, "size") + batch("t-0", 0, "count")`:    int64(79),
+		`batch("t-0", 1, "size")`:                               nil,
 		`file("t-0","leader-epoch-checkpoint")`:                 int64(8),
 		`acked("old") == none && values("old") == none`:         true,
 	} {

@@ -119,6 +119,8 @@ func sendArguments() []argument {
 			choices: []string{"all", "0", "1", "-1"}, help: "who must have the record first"},
 		{name: "times", kind: kindInteger, keyed: true, fallback: "1", minimum: 1, maximum: 100000,
 			help: "how many records"},
+		{name: "every", kind: kindDuration, keyed: true,
+			help: "from one record to the next; needs by, and all go at once without it"},
 		{name: "partition", kind: kindInteger, keyed: true, maximum: 1 << 30,
 			help: "by key without it (murmur2), or without a key a sticky one"},
 		{name: "idempotent", kind: kindChoice, keyed: true, fallback: "false",

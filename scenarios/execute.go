@@ -56,7 +56,9 @@ type Cluster interface {
 	LogBytes(topic string, partition int32) (int64, bool)
 	BatchCount(topic string, partition int32) (int, bool)
 	FileBytes(topic string, partition int32, name string) (int64, bool)
-	Checksum(topic string, partition int32, offset event.Offset) (uint32, bool)
+	BatchOfLeader(topic string, partition int32, offset event.Offset) ([]byte, bool)
+	ProducerState(topic string, partition int32, producerID int64) (
+		lastSequence int32, txnStart event.Offset, ok bool)
 
 	Programs
 }

@@ -10,6 +10,7 @@ import (
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/cluster/record"
 )
 
 // fakeCluster is a cluster of tables: faults only write down that they happened.
@@ -285,6 +286,12 @@ func (f *fakeCluster) FileBytes(topic string, p int32, name string) (int64, bool
 	return 8, f.has(topic, p) && name == "leader-epoch-checkpoint"
 }
 
-func (f *fakeCluster) Checksum(topic string, p int32, at event.Offset) (uint32, bool) {
-	return 1 << 31, f.has(topic, p) && at == 0
+// BatchOfLeader is a marker that commits, at offset 0.
+func (f *fakeCluster) BatchOfLeader(topic string, p int32, at event.Offset) ([]byte, bool) {
+	batch := record.EndTxnMarker(record.Marker{ProducerID: 7, ProducerEpoch: 1, Commit: true})
+	return batch, f.has(topic, p) && at == 0
+}
+
+func (f *fakeCluster) ProducerState(string, int32, int64) (int32, event.Offset, bool) {
+	return 0, 0, false
 }

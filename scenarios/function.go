@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 type function struct {
 	name string
 	// parameters of each form: p is a partition such as "orders-0", n a node, t a topic, c a client's
-	// name, r a partition or a consumer's name, g a group, o an offset, i a transactional
+	// name, r a partition or a consumer's name, g a group, o an offset, q a percentage, i a transactional
 	// id and s any text.
 	forms []string
 	// reads says that a consumer has to read the partition first.
@@ -29,7 +30,9 @@ type readBack struct {
 	offsets      []any
 }
 
-func functions() []function { return append(clusterFunctions(), clientFunctions()...) }
+func functions() []function {
+	return slices.Concat(clusterFunctions(), clientFunctions(), fileFunctions())
+}
 
 func clusterFunctions() []function {
 	return []function{
@@ -114,7 +117,7 @@ func functionNames() []string {
 func (f *function) usage() string {
 	words := map[byte]string{'p': `"TOPIC-PARTITION"`, 'n': "NODE", 't': `"TOPIC"`, 'c': `"CLIENT"`,
 		'r': `"TOPIC-PARTITION or CONSUMER"`, 'g': `"GROUP"`, 'o': "OFFSET", 's': `"TEXT"`,
-		'i': `"TRANSACTIONAL-ID"`}
+		'i': `"TRANSACTIONAL-ID"`, 'q': "PERCENT"}
 	var forms []string
 	for _, form := range f.forms {
 		var parameters []string
@@ -164,7 +167,9 @@ func checkLiteral(operand *expression, parameter byte) *Error {
 			example(`3 or leader("t-0")`)
 	case parameter == 'o' && !isNumber:
 		return inputError(operand.position, "%s is not an offset", operand.source)
-	case parameter != 'n' && parameter != 'o' && !isText:
+	case parameter == 'q' && !isNumber:
+		return inputError(operand.position, "%s is no number of percent", operand.source)
+	case strings.IndexByte("noq", parameter) < 0 && !isText:
 		return inputError(operand.position, "%s is not a quoted text", operand.source)
 	case parameter == 'p':
 		if _, _, ok := cutPartition(text); !ok {

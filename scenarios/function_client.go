@@ -35,20 +35,17 @@ func clientFunctions() []function {
 			onGroup(func(members []string, _ int32) any { return int64(len(members)) })},
 		{"generation", []string{"g"}, false, "number or none", "the group's generation",
 			onGroup(func(_ []string, generation int32) any { return int64(generation) })},
-		{"batches", []string{"p"}, false, "number", "how many batches the leader's log holds",
-			onPartition(func(c Cluster, topic string, partition int32) any {
-				n, ok := c.BatchCount(topic, partition)
-				return numberOrNone(int64(n), ok)
+		{"latency", []string{"cq"}, false, "number or none",
+			"microseconds from send() to the acknowledgement that so many percent of a producer's " +
+				"batches did not exceed", evaluateLatency},
+		{"sequence", []string{"cp"}, false, "number or none",
+			"the last sequence of a producer that the leader remembers, -1 after a marker",
+			onProducerState(func(last int32, _ event.Offset) any { return int64(last) })},
+		{"open", []string{"cp"}, false, "number or none",
+			"the offset where a producer's open transaction begins on the leader",
+			onProducerState(func(_ int32, start event.Offset) any {
+				return numberOrNone(int64(start), start >= 0)
 			})},
-		{"bytes", []string{"p"}, false, "number", "the size of the leader's log",
-			onPartition(func(c Cluster, topic string, partition int32) any {
-				n, ok := c.LogBytes(topic, partition)
-				return numberOrNone(n, ok)
-			})},
-		{"file", []string{"ps"}, false, "number or none",
-			"the length of one of the leader's files, named by its end: `.index`", evaluateFile},
-		{"crc", []string{"po"}, false, "number",
-			"the checksum, computed anew, of the leader's batch that holds an offset", evaluateCRC},
 	}
 }
 
@@ -148,29 +145,32 @@ func evaluateCommitted(v *evaluation, e *expression, arguments []any) (any, *Err
 	return numberOrNone(v.cluster.Committed(group, topic, partition)), nil
 }
 
-func evaluateFile(v *evaluation, e *expression, arguments []any) (any, *Error) {
-	topic, partition, err := partitionOf(e.operands[0], arguments[0])
-	if err != nil {
-		return nil, err
-	}
-	name, ok := arguments[1].(string)
+func evaluateLatency(v *evaluation, e *expression, arguments []any) (any, *Error) {
+	percent, ok := arguments[1].(int64)
 	if !ok {
-		return nil, wrongType(e.operands[1], arguments[1], "the end of a file's name")
+		return nil, wrongType(e.operands[1], arguments[1], "a number of percent")
 	}
-	return numberOrNone(v.cluster.FileBytes(topic, partition, name)), nil
+	return onProducer(func(p *client.Producer) any {
+		d, ok := p.Latency(int(percent))
+		return numberOrNone(d.Microseconds(), ok)
+	})(v, e, arguments)
 }
 
-func evaluateCRC(v *evaluation, e *expression, arguments []any) (any, *Error) {
-	topic, partition, err := partitionOf(e.operands[0], arguments[0])
-	if err != nil {
-		return nil, err
+// onProducerState asks the leader of a partition about a producer.
+func onProducerState(of func(lastSequence int32, txnStart event.Offset) any) evaluator {
+	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
+		topic, partition, err := partitionOf(e.operands[1], arguments[1])
+		if err != nil {
+			return nil, err
+		}
+		return onProducer(func(p *client.Producer) any {
+			last, start, ok := v.cluster.ProducerState(topic, partition, p.ProducerID())
+			if !ok {
+				return nil
+			}
+			return of(last, start)
+		})(v, e, arguments)
 	}
-	at, ok := arguments[1].(int64)
-	if !ok {
-		return nil, wrongType(e.operands[1], arguments[1], "an offset")
-	}
-	sum, ok := v.cluster.Checksum(topic, partition, event.Offset(at))
-	return numberOrNone(int64(sum), ok), nil
 }
 
 // polledBack is what a consumer's polls returned, in the form of what was read of a partition.

@@ -96,12 +96,16 @@ func (x *execution) sendBy(request client.SendRequest) {
 			return
 		}
 	}
+	done := x.sentBy
 	if c.given("nowait") {
-		p.Send(request, nil)
-		x.ok("handed %d records to %s", max(request.Times, 1), p.Name())
+		done = func(client.SendOutcome) {}
+		defer x.ok("handed %d records to %s", max(request.Times, 1), p.Name())
+	}
+	if c.given("every") {
+		x.sendEvery(request, done)
 		return
 	}
-	p.Send(request, func(r client.SendOutcome) { x.sentBy(r) })
+	p.Send(request, done)
 }
 
 // sentByValue is the data of a send through a producer.

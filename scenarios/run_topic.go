@@ -117,8 +117,14 @@ func runSend(x *execution) {
 	request.Make = func(n int) (key, value *string) {
 		return filledIn(request.Key, n), filledIn(request.Value, n)
 	}
-	if c.given("by") {
+	switch {
+	case c.given("by"):
 		x.sendBy(request)
+		return
+	case c.given("every"):
+		err := inputError(c.value("every").position, "every needs a producer of its own")
+		err.Hint = "start one with producer NAME and add by=NAME"
+		x.end(Result{}, err)
 		return
 	}
 	x.client.Send(request, func(r client.SendResult) { x.sent(r) })

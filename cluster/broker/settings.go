@@ -18,6 +18,7 @@ type Settings struct {
 	ReplicaLagMax       time.Duration // replica.lag.time.max.ms
 	FetchWaitMax        time.Duration // replica.fetch.wait.max.ms
 	FetchBackoff        time.Duration // replica.fetch.backoff.ms
+	FetchResponseMax    int           // replica.fetch.response.max.bytes
 	CheckpointInterval  time.Duration // replica.high.watermark.checkpoint.interval.ms
 	FlushCheckpoint     time.Duration // log.flush.offset.checkpoint.interval.ms
 	RetentionCheck      time.Duration // log.retention.check.interval.ms
@@ -57,7 +58,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		SessionTimeout: 9 * time.Second, HeartbeatInterval: 2 * time.Second,
 		ReplicaLagMax: 30 * time.Second, FetchWaitMax: 500 * time.Millisecond,
-		FetchBackoff: time.Second, CheckpointInterval: 5 * time.Second,
+		FetchBackoff: time.Second, FetchResponseMax: 10 << 20, CheckpointInterval: 5 * time.Second,
 		FlushCheckpoint: time.Minute, RetentionCheck: 5 * time.Minute,
 		FileDeleteDelay: time.Minute, CleanerEnabled: true, CleanerBackoff: 15 * time.Second,
 		CleanerBufferBytes: 128 << 20, ProducerIDExpiry: 24 * time.Hour,
@@ -95,6 +96,8 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		s.CleanerBufferBytes, err = strconv.ParseInt(value, 10, 64)
 	case "highwater.truncate.to.high.watermark":
 		s.TruncateToHighWater, err = strconv.ParseBool(value)
+	case "replica.fetch.response.max.bytes":
+		s.FetchResponseMax, err = strconv.Atoi(value)
 	case "num.partitions":
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)

@@ -29,6 +29,7 @@ type Producer struct {
 	blocked   *block
 	stickies  map[string]*chooser
 	counts    Beliefs
+	latencies latencies
 
 	identity identity
 	// bump are the partitions whose sequences begin anew in the next epoch.
@@ -101,6 +102,9 @@ func (p *Producer) Name() string { return p.name }
 
 // Beliefs are the records by what is believed of them now.
 func (p *Producer) Beliefs() Beliefs { return p.counts }
+
+// ProducerID is what the cluster calls the producer, -1 as long as it has no id.
+func (p *Producer) ProducerID() int64 { return p.identity.id }
 
 // BufferedBytes is what is taken of buffer.memory.
 func (p *Producer) BufferedBytes() int64 { return p.taken }

@@ -321,6 +321,7 @@ func (p *Producer) believe(b *batch, belief string, base int64, code int16, reas
 	switch belief {
 	case "acknowledged":
 		p.counts.Acknowledged += records
+		p.latencies.add(p.env.Now() - b.created)
 	case "failed":
 		p.counts.Failed += records
 	default:
