@@ -53,8 +53,8 @@ viz/trace: cluster/event cluster/record
 viz/hub: cluster/event viz/model viz/trace
 web:
 static:
-server: cluster/event cluster/record viz/hub viz/model viz/trace web
-scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/record cluster/world
+server: cluster/event cluster/record viz/explain viz/hub viz/model viz/trace web
+scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/record cluster/world viz/explain
 scenarios/generate: scenarios
 scenarios/lesson: cluster cluster/event cluster/world scenarios viz/hub viz/trace
 cmd/highwater: *
@@ -73,6 +73,7 @@ cluster/wire: cluster/commitlog cluster/disk cluster/partition cluster/replica
 cluster/client: cluster/commitlog cluster/disk cluster/metadata
 scenarios: viz/audit viz/trace
 viz/audit: viz/trace
+viz/explain: scenarios viz/trace
 viz/model: static
 server: static viz/trace
 web: static

@@ -36,6 +36,11 @@ func start(t *testing.T, config Config) (*Cluster, *tape) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil { // its goroutines would keep all of it in memory
+			t.Error(err)
+		}
+	})
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type spec struct {
 // it, and nothing else knows a command's name.
 func table() []spec {
 	return slices.Concat(topicCommands(), logCommands(), clientCommands(), faultCommands(),
-		checkCommands())
+		whyCommands(), checkCommands())
 }
 
 func topicCommands() []spec {

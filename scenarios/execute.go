@@ -9,6 +9,7 @@ import (
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/viz/explain"
 )
 
 // Cluster is what commands do to a cluster, and what expressions ask of it. All of it belongs to
@@ -115,6 +116,8 @@ type Config struct {
 	Now func() time.Duration
 	// Pacer is nil where no wall clock is met; commands about it then do nothing.
 	Pacer Pacer
+	// Recording is what why answers from; nil where no events are kept.
+	Recording explain.Source
 }
 
 // Executor runs commands. It belongs to the loop.

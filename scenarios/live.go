@@ -10,6 +10,7 @@ import (
 	"highwater/cluster"
 	"highwater/cluster/event"
 	"highwater/cluster/world"
+	"highwater/viz/explain"
 )
 
 // givenMax bounds how many commands of a session are remembered.
@@ -36,9 +37,11 @@ type Live struct {
 	over  bool // more commands came than are remembered
 }
 
-// NewLive makes the executor of a running cluster.
-func NewLive(c *cluster.Cluster) *Live {
-	return &Live{cluster: c, executor: Attach(c, livePacer{c.World()})}
+// NewLive makes the executor of a running cluster; recording keeps its events, nil for none.
+func NewLive(c *cluster.Cluster, recording explain.Source) *Live {
+	executor := Attach(c, livePacer{c.World()})
+	executor.config.Recording = recording
+	return &Live{cluster: c, executor: executor}
 }
 
 // ended is what a command gave.

@@ -162,6 +162,8 @@ func (s *Server) routes() http.Handler {
 		r.Get("/state", s.state)
 		r.Get("/trace", s.trace)
 		r.Get("/batch", s.batch)
+		r.Get("/why", s.why)
+		r.Get("/passport", s.passport)
 		r.Get("/events", s.events)
 		r.Get("/scenario", s.saved)
 		r.Get("/lesson", s.lesson)

@@ -216,7 +216,7 @@ func (m *mainWorld) startServer() error {
 	if host != "" && !isLoopback(host) {
 		hosts = append(hosts, host)
 	}
-	m.live, m.lessons = scenarios.NewLive(m.cluster), lesson.New(m.log)
+	m.live, m.lessons = scenarios.NewLive(m.cluster, m.hub), lesson.New(m.log)
 	m.server = server.New(server.Config{Main: server.World{Hub: m.hub, Commands: commander{m.live},
 		Batches: m, Page: m.page, Save: m.save}, Lessons: lessonWorlds{m, m.lessons},
 		Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,

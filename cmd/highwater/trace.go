@@ -28,6 +28,8 @@ func traceCommand(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&show.kind, "kind", "", "show: only events of this `kind`")
 	set.Int64Var(&show.node, "node", -1, "show: only events of this `node`; 0 is the world")
 	set.BoolVar(&show.json, "json", false, "show: the events' own lines")
+	set.StringVar(&show.record, "record", "", "show: the way of the record at `TOPIC-PARTITION@OFFSET`")
+	set.StringVar(&show.key, "key", "", "show: the way of the newest record with this `key`")
 	out := set.String("out", "", "convert: write to this `file`, not to the terminal")
 	rest, code, ok := parseMixed(set, args)
 	if !ok {
@@ -46,6 +48,9 @@ func traceCommand(args []string, stdout, stderr io.Writer) int {
 		if err := show.until(*to); err != nil {
 			complain(stderr, "%v", err)
 			return exitBadInput
+		}
+		if show.record != "" || show.key != "" {
+			return show.passport(names[0], stdout, stderr)
 		}
 		return show.run(names[0], stdout, stderr)
 	case verb == "convert" && len(names) == 1:
@@ -240,6 +245,8 @@ type showFlags struct {
 	kind     string
 	node     int64
 	json     bool
+	record   string // these two ask for a passport instead
+	key      string
 }
 
 func (f *showFlags) until(text string) (err error) {

@@ -108,7 +108,7 @@ func (r *run) next() {
 
 // letGo lets time run by the wall clock, with all controls.
 func (r *run) letGo() {
-	r.live = scenarios.NewLive(r.cluster)
+	r.live = scenarios.NewLive(r.cluster, r.hub)
 	w := r.cluster.World()
 	w.OnPace(func(p world.Pace) {
 		mode := "live"

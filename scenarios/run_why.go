@@ -1,0 +1,47 @@
+package scenarios
+
+import (
+	"strings"
+
+	"highwater/viz/explain"
+)
+
+// whyCommands ask the recording and change nothing.
+func whyCommands() []spec {
+	return []spec{
+		{name: "why", run: runWhy, arguments: []argument{
+			{name: "what", kind: kindChoice, required: true, choices: explain.Subjects(),
+				help: "high watermark, log end, in-sync replicas, leader, produces that wait for " +
+					"their acknowledgement, fetches that wait"},
+			{name: "partition", kind: kindPartition, required: true, help: "such as orders-0"}},
+			help: "say why a value is what it is, why it has not moved yet, and from which events " +
+				"that is known",
+			example: "why hw orders-0"},
+	}
+}
+
+// runWhy answers from the events up to the command. A run that keeps none goes on all the same: the
+// question changes nothing.
+func runWhy(x *execution) {
+	if x.config.Recording == nil {
+		x.ok("no events are kept here, so nothing can be explained")
+		return
+	}
+	_, last := x.config.Recording.Range()
+	partition := x.command.value("partition")
+	answer, err := explain.Why(x.config.Recording, explain.Question{
+		Of: x.command.value("what").text, Topic: partition.text, Partition: partition.partition,
+		At: last})
+	if err != nil {
+		x.end(Result{}, &Error{Kind: Refused, Position: -1, Message: err.Error()})
+		return
+	}
+	lines := []string{answer.Title}
+	for _, s := range answer.Why {
+		lines = append(lines, s.Text)
+	}
+	for _, s := range answer.NotYet {
+		lines = append(lines, "Not yet: "+s.Text)
+	}
+	x.end(Result{Text: strings.Join(lines, "\n"), Value: answer}, nil)
+}

@@ -1,0 +1,309 @@
+package explain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"highwater/cluster/event"
+	"highwater/viz/model"
+)
+
+// journey collects the events in which one record plays a part.
+type journey struct {
+	of    Record
+	state *model.State
+
+	key, value string
+	hasKey     bool // the key is whole
+	described  *fact
+	append     *fact // the leader's own
+	copies     map[event.NodeID]*station
+	committed  *fact       // the first leader whose high watermark passed it
+	epoch      event.Epoch // of the partition, as the metadata log had it so far
+	goneEpoch  event.Epoch // when a copy was cut last
+
+	request   *fact // RequestReceived
+	answer    *fact // ResponseSent
+	drained   *fact // BatchDrained of a built-in producer
+	belief    *fact // BatchBelieved
+	retries   []*fact
+	delivered []*fact // ResponseSent or RecordsPolled, one a reader
+	commits   []*fact // OffsetCommitted, one a group
+	newer     *fact   // RecordDescribed of the newest record with the same key
+	compacted *fact
+	deleted   *fact
+
+	wire wire
+	seen map[string]bool
+}
+
+// station is the record on one replica.
+type station struct{ appended, below, gone *fact }
+
+// wire follows produce requests from a built-in producer's batch to the broker.
+type wire struct {
+	batch    map[event.NodeID]*fact // drained and not yet in a message, by producer
+	sent     map[int64]*fact        // by message
+	arrived  map[event.Seq]*fact    // by the delivery
+	received map[event.Seq]*fact    // requests without an answer, by their event
+	batches  map[event.Seq]*fact    // by the request that brought them
+}
+
+func newJourney(s *model.State, of Record) *journey {
+	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
+		wire: wire{map[event.NodeID]*fact{}, map[int64]*fact{}, map[event.Seq]*fact{},
+			map[event.Seq]*fact{}, map[event.Seq]*fact{}}}
+}
+
+func (j *journey) known() bool { return j.append != nil || len(j.copies) > 0 }
+
+func (j *journey) isHere(topic string, index int32) bool {
+	return topic == j.of.Topic && index == j.of.Partition
+}
+
+func (j *journey) covers(base, next event.Offset) bool {
+	return base <= j.of.Offset && j.of.Offset < next
+}
+
+// see takes an event in.
+func (j *journey) see(f *fact) {
+	switch f.Kind {
+	case event.KindBatchDrained, event.KindMessageSent, event.KindMessageDelivered,
+		event.KindRequestReceived:
+		j.seeWire(f)
+	case event.KindResponseSent:
+		j.seeAnswer(f)
+	case event.KindBatchBelieved:
+		j.seeBelief(f)
+	case event.KindRecordsPolled:
+		e := f.chunk.RecordsPolled(f.Record)
+		if j.isHere(e.Topic, e.Partition) && e.Before <= j.of.Offset && j.of.Offset < e.After {
+			j.deliver(f, f.Node)
+		}
+	case event.KindOffsetCommitted:
+		e := f.chunk.OffsetCommitted(f.Record)
+		if j.isHere(e.Topic, e.Partition) && e.Offset > j.of.Offset && j.known() {
+			j.once("group "+e.Group, func() { j.commits = append(j.commits, f) })
+		}
+	case event.KindPartitionChanged:
+		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
+			j.epoch = e.LeaderEpoch
+		}
+	default:
+		if f.Kind > event.KindWaitEnded && f.Kind < event.KindLogDirFailed ||
+			f.Kind == event.KindHighWatermarkMoved || f.Kind == event.KindBecameLeader {
+			if j.isHere(f.chunk.Text(f.Values[0]), int32(f.Values[1])) {
+				j.seeLog(f)
+			}
+		}
+	}
+}
+
+func (j *journey) once(what string, do func()) {
+	if !j.seen[what] {
+		j.seen[what] = true
+		do()
+	}
+}
+
+// seeWire ties a request at the leader to the batch of the producer that sent it: each event names
+// the one before as its cause, or speaks in the same breath.
+func (j *journey) seeWire(f *fact) {
+	switch f.Kind {
+	case event.KindBatchDrained:
+		if e := f.chunk.BatchDrained(f.Record); j.isHere(e.Topic, e.Partition) {
+			j.wire.batch[f.Node] = f
+		}
+	case event.KindMessageSent:
+		e := f.chunk.MessageSent(f.Record)
+		if batch := j.wire.batch[f.Node]; batch != nil && e.API == "Produce" && e.Answers == 0 {
+			j.wire.sent[e.Message] = batch
+			delete(j.wire.batch, f.Node)
+		}
+	case event.KindMessageDelivered:
+		message := f.chunk.MessageDelivered(f.Record).Message
+		if batch := j.wire.sent[message]; batch != nil {
+			j.wire.arrived[f.Seq] = batch
+			delete(j.wire.sent, message)
+		}
+	case event.KindRequestReceived:
+		e := f.chunk.RequestReceived(f.Record)
+		if e.API == "Produce" {
+			j.wire.received[f.Seq] = f
+			j.wire.batches[f.Seq] = j.wire.arrived[f.Cause]
+			delete(j.wire.arrived, f.Cause)
+		}
+	}
+}
+
+func (j *journey) seeAnswer(f *fact) {
+	e := f.chunk.ResponseSent(f.Record)
+	switch {
+	case e.API == "Produce":
+		if j.request != nil && j.answer == nil && f.Node == j.request.Node &&
+			e.Request == j.request.chunk.RequestReceived(j.request.Record).Request {
+			j.answer = f
+		}
+		for seq, request := range j.wire.received {
+			if request.chunk.RequestReceived(request.Record).Request == e.Request {
+				delete(j.wire.received, seq)
+				delete(j.wire.batches, seq)
+			}
+		}
+	case e.API == "Fetch" && e.Records > 0 && j.isHere(e.Topic, e.Partition) &&
+		j.covers(e.Offset, e.Offset+event.Offset(e.Records)) && j.holder(f.Node) &&
+		j.state.Program(e.Connection) == nil:
+		j.deliver(f, e.Connection)
+	}
+}
+
+func (j *journey) deliver(f *fact, to event.NodeID) {
+	if j.known() {
+		j.once("reader "+strconv.Itoa(int(to)), func() { j.delivered = append(j.delivered, f) })
+	}
+}
+
+func (j *journey) seeBelief(f *fact) {
+	if j.drained == nil || f.Node != j.drained.Node || j.belief != nil {
+		return
+	}
+	e := f.chunk.BatchBelieved(f.Record)
+	if e.Batch == j.drained.chunk.BatchDrained(j.drained.Record).Batch {
+		j.belief = f
+	}
+}
+
+func (j *journey) holder(node event.NodeID) bool {
+	s := j.copies[node]
+	return s != nil && s.gone == nil
+}
+
+// seeLog takes in what happened to a replica's log.
+func (j *journey) seeLog(f *fact) {
+	switch f.Kind {
+	case event.KindBatchAppended:
+		j.seeAppend(f)
+	case event.KindRecordDescribed:
+		j.seeDescribed(f)
+	case event.KindLogTruncated:
+		e := f.chunk.LogTruncated(f.Record)
+		if j.holder(f.Node) && (e.After <= j.of.Offset || e.After > e.Before) {
+			j.copies[f.Node].gone, j.goneEpoch = f, j.epoch
+		}
+	case event.KindLogOpened:
+		e := f.chunk.LogOpened(f.Record)
+		if j.holder(f.Node) && e.LogEndOffset <= j.of.Offset {
+			j.copies[f.Node].gone = f
+		}
+	case event.KindHighWatermarkMoved:
+		j.passed(f, f.chunk.HighWatermarkMoved(f.Record).After,
+			f.Rule == event.RuleHighWatermarkMinOfIsr)
+	case event.KindBecameLeader:
+		j.passed(f, f.chunk.BecameLeader(f.Record).HighWatermark, true)
+	case event.KindDuplicateSuppressed:
+		j.seeRetry(f)
+	case event.KindLogStartOffsetMoved:
+		if f.chunk.LogStartOffsetMoved(f.Record).After > j.of.Offset && j.deleted == nil {
+			j.deleted = f
+		}
+	case event.KindSegmentsSwapped:
+		j.seeSwap(f)
+	}
+}
+
+// passed notes that a replica's high watermark lies above the record.
+func (j *journey) passed(f *fact, mark event.Offset, leads bool) {
+	if !j.holder(f.Node) || mark <= j.of.Offset {
+		return
+	}
+	if s := j.copies[f.Node]; s.below == nil {
+		s.below = f
+	}
+	if leads && j.committed == nil {
+		j.committed = f
+	}
+}
+
+func (j *journey) seeAppend(f *fact) {
+	e := f.chunk.BatchAppended(f.Record)
+	if e.LeaderEpoch != j.of.Epoch || !j.covers(e.BaseOffset, e.LastOffset+1) {
+		return
+	}
+	j.copies[f.Node] = &station{appended: f}
+	if !e.Leader {
+		return
+	}
+	j.append = f
+	j.request = j.wire.received[f.Cause]
+	j.drained = j.wire.batches[f.Cause]
+}
+
+func (j *journey) seeDescribed(f *fact) {
+	e := f.chunk.RecordDescribed(f.Record)
+	switch {
+	case e.Offset == j.of.Offset && j.append != nil && j.append.Node == f.Node &&
+		j.append.Seq < f.Seq && j.described == nil:
+		j.described, j.key, j.value = f, e.Key, e.Value
+		j.hasKey = e.KeyBytes >= 0 && int(e.KeyBytes) == len(e.Key)
+	case j.described != nil && j.hasKey && e.Key == j.key && e.Offset > j.of.Offset:
+		j.newer = f
+	}
+}
+
+// seeRetry notes that the same batch came again and was recognised by its sequence.
+func (j *journey) seeRetry(f *fact) {
+	e := f.chunk.DuplicateSuppressed(f.Record)
+	if j.append == nil || e.ProducerID < 0 {
+		return
+	}
+	first := j.append.chunk.BatchAppended(j.append.Record)
+	if e.ProducerID == first.ProducerID && e.BaseOffset == first.BaseOffset {
+		j.retries = append(j.retries, f)
+	}
+}
+
+// seeSwap notes that compaction left a hole where the record was.
+func (j *journey) seeSwap(f *fact) {
+	for _, run := range strings.Split(f.chunk.SegmentsSwapped(f.Record).Holes, ",") {
+		low, high, isRun := strings.Cut(run, "-")
+		if !isRun {
+			high = low
+		}
+		from, err := strconv.ParseInt(low, 10, 64)
+		to, err2 := strconv.ParseInt(high, 10, 64)
+		if err != nil || err2 != nil || !j.covers(event.Offset(from), event.Offset(to)+1) {
+			continue
+		}
+		if j.holder(f.Node) {
+			j.copies[f.Node].gone = f
+		}
+		if j.compacted == nil {
+			j.compacted = f
+		}
+	}
+}
+
+// copiesOf lists the record on every replica that the partition has, or had it on.
+func (j *journey) copiesOf(w *witness) []Copy {
+	list := []Copy{}
+	ids := slices.Clone(w.partition.Replicas)
+	for id := range j.copies {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		c := Copy{Node: id}
+		if s := j.copies[id]; s != nil {
+			c.Appended, c.Below, c.Gone = s.appended.seq(), s.below.seq(), s.gone.seq()
+		}
+		if l := w.partition.Log(id); l != nil {
+			c.Holds = holds(l, j.of)
+			c.OnDisk = c.Holds && j.of.Offset < l.SyncedOffset
+		}
+		list = append(list, c)
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package explain
+
+import (
+	"fmt"
+
+	"highwater/cluster/event"
+	"highwater/cluster/record"
+	"highwater/viz/model"
+)
+
+// Record names one record. Two records can have been at one offset, in different leader epochs.
+type Record struct {
+	Topic     string       `json:"topic"`
+	Partition int32        `json:"partition"`
+	Offset    event.Offset `json:"offset,string"`
+	Epoch     event.Epoch  `json:"epoch"` // AnyEpoch: the newest that was appended there
+}
+
+// AnyEpoch asks for the newest record at an offset.
+const AnyEpoch event.Epoch = -1
+
+// The named fates of a record.
+const (
+	FateNotYet     = "not yet"
+	FateCommitted  = "committed"
+	FateUnknown    = "unknown to the client"
+	FateDuplicate  = "duplicate suppressed"
+	FateTruncated  = "lost by truncation"
+	FateRecovery   = "lost by recovery"
+	FateCompacted  = "compacted"
+	FateDeleted    = "deleted"
+	FateUnrecorded = "not recorded"
+)
+
+// Passport is the way of one record, as far as it had come at one event.
+type Passport struct {
+	Record
+	Seq event.Seq `json:"seq,string"`
+	// Known says that a kept event tells of the record.
+	Known bool   `json:"known"`
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Hash is murmur2 of the key, as a signed number like Kafka's; null without a whole key.
+	Hash       *int32 `json:"hash"`
+	Partitions int    `json:"partitions"`
+	Copies     []Copy `json:"copies"`
+	// Steps are in the order in which they happened.
+	Steps []Step `json:"steps"`
+	// Fate is the name, Epoch and Offset in FateText say where it was sealed.
+	Fate     string     `json:"fate"`
+	FateText string     `json:"fateText"`
+	FateSeq  event.Seq  `json:"fateSeq,string"`
+	NotYet   []Sentence `json:"notYet"`
+	From     event.Seq  `json:"from,string"`
+}
+
+// Copy is the record on one replica.
+type Copy struct {
+	Node event.NodeID `json:"node"`
+	// Appended to Gone are events, 0 while they have not happened.
+	Appended event.Seq `json:"appended,string"`
+	Below    event.Seq `json:"below,string"` // this replica's high watermark passed the record
+	Gone     event.Seq `json:"gone,string"`
+	Holds    bool      `json:"holds"`
+	OnDisk   bool      `json:"onDisk"`
+}
+
+// Step is one station of the way.
+type Step struct {
+	Kind string       `json:"kind"` // key, sent, appended, below-hw, committed, acked, … as in stepKinds
+	Who  string       `json:"who"`
+	Node event.NodeID `json:"node"`
+	Sentence
+}
+
+// PassportOf tells the way of a record up to an event.
+func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
+	w, from, err := witnessOf(src, of.Topic, of.Partition, at)
+	if err != nil {
+		return nil, err
+	}
+	if of.Epoch == AnyEpoch {
+		if of.Epoch, err = newestEpoch(src, w, of, at); err != nil {
+			return nil, err
+		}
+	}
+	j := newJourney(w.state, of)
+	if _, err := scan(src, at, j.see); err != nil {
+		return nil, err
+	}
+	p := &Passport{Record: of, Seq: at, From: from, Known: j.known(), Key: j.key, Value: j.value,
+		Partitions: len(w.state.Topic(of.Topic).Partitions), Copies: []Copy{}, Steps: j.steps(w),
+		NotYet: []Sentence{}}
+	if j.described != nil && j.hasKey {
+		hash := int32(record.KeyHash([]byte(j.key)))
+		p.Hash = &hash
+		p.Steps = append([]Step{p.keyStep(j)}, p.Steps...)
+	}
+	p.Copies = j.copiesOf(w)
+	p.seal(j, w)
+	return p, nil
+}
+
+// newestEpoch finds in which epoch the record at an offset was appended last.
+func newestEpoch(src Source, w *witness, of Record, at event.Seq) (event.Epoch, error) {
+	epoch := AnyEpoch
+	_, err := scan(src, at, func(f *fact) {
+		if f.Kind != event.KindBatchAppended {
+			return
+		}
+		e := f.chunk.BatchAppended(f.Record)
+		if w.isHere(e.Topic, e.Partition) && e.BaseOffset <= of.Offset && of.Offset <= e.LastOffset {
+			epoch = max(epoch, e.LeaderEpoch)
+		}
+	})
+	if epoch != AnyEpoch {
+		return epoch, err
+	}
+	for _, l := range w.partition.Logs {
+		for _, known := range l.Epochs {
+			if known.StartOffset <= of.Offset && of.Offset < l.LogEndOffset {
+				epoch = max(epoch, known.Epoch)
+			}
+		}
+	}
+	return max(epoch, 0), err
+}
+
+func (p *Passport) keyStep(j *journey) Step {
+	hash := *p.Hash & 0x7fffffff
+	n := int32(max(1, p.Partitions))
+	how := fmt.Sprintf("modulo %d it is partition %d", n, hash%n)
+	if hash%n != p.Partition {
+		how += ", so the producer chose partition " + fmt.Sprint(p.Partition) + " otherwise"
+	}
+	return Step{Kind: "key", Who: p.Key, Node: j.described.Node,
+		Sentence: because(j.described, event.RuleNone, "The key %s hashes to %d (murmur2 %d "+
+			"without its sign bit); %s.", p.Key, hash, *p.Hash, how)}
+}
+
+// Find looks for the newest record with a key, at or before an event.
+func Find(src Source, key string, at event.Seq) (Record, error) {
+	found, ok := Record{Epoch: AnyEpoch}, false
+	var batch *fact
+	_, err := scan(src, at, func(f *fact) {
+		switch f.Kind {
+		case event.KindBatchAppended:
+			batch = f
+		case event.KindRecordDescribed:
+			e := f.chunk.RecordDescribed(f.Record)
+			if e.KeyBytes < 0 || e.Key != key {
+				return
+			}
+			found = Record{Topic: e.Topic, Partition: e.Partition, Offset: e.Offset, Epoch: AnyEpoch}
+			if batch != nil {
+				found.Epoch = batch.chunk.BatchAppended(batch.Record).LeaderEpoch
+			}
+			ok = true
+		}
+	})
+	if err == nil && !ok {
+		err = unknown("no kept event tells of a record with the key %q", key)
+	}
+	return found, err
+}
+
+// holds says whether a replica has the record and not another one at its offset.
+func holds(l *model.Log, of Record) bool {
+	if l == nil || of.Offset >= l.LogEndOffset || of.Offset < l.LogStartOffset {
+		return false
+	}
+	for _, hole := range l.Holes {
+		if hole.From <= of.Offset && of.Offset < hole.To {
+			return false
+		}
+	}
+	for _, b := range l.Batches.Items() {
+		if b.BaseOffset <= of.Offset && of.Offset <= b.LastOffset {
+			return b.LeaderEpoch == of.Epoch
+		}
+	}
+	epoch := event.Epoch(-1)
+	for _, e := range l.Epochs {
+		if e.StartOffset <= of.Offset {
+			epoch = e.Epoch
+		}
+	}
+	return epoch == of.Epoch
+}

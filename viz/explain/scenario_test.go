@@ -1,0 +1,304 @@
+package explain_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"highwater/cluster/event"
+	"highwater/scenarios"
+	"highwater/viz/explain"
+	"highwater/viz/model"
+	"highwater/viz/trace"
+)
+
+// recording is a scenario's whole run.
+type recording struct {
+	*explain.Film
+	t      *testing.T
+	events *event.Chunk
+}
+
+// recorder writes events as a trace, from which they are read back as one chunk.
+type recorder struct {
+	text   bytes.Buffer
+	writer *trace.Writer
+	err    error
+}
+
+// Publish is world.Sink's.
+func (r *recorder) Publish(full *event.Chunk) *event.Chunk {
+	if n := len(full.Records); n > 0 && r.err == nil {
+		r.err = r.writer.Chunk(full, full.Records[0].Seq, full.Records[n-1].Seq)
+	}
+	full.Reset()
+	return full
+}
+
+func play(t *testing.T, name string) *recording {
+	t.Helper()
+	text, err := scenarios.Source(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, mistakes := scenarios.ParseScenario(name+".md", text)
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	r := &recorder{}
+	r.writer = trace.NewWriter(&r.text, trace.Header{})
+	report, err := scenarios.Play(context.Background(), s, scenarios.Options{Events: r})
+	if err != nil || !report.OK || r.err != nil {
+		t.Fatalf("%s: %v %v %v", name, err, r.err, report.Failure)
+	}
+	if err := r.writer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	read, err := trace.ReadAll(&r.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &recording{explain.NewFilm(model.New(), read.Chunk), t, read.Chunk}
+}
+
+// command is the event of the nth command that begins so; the moment after it shows what a learner
+// sees who stops there.
+func (r *recording) command(begins string) event.Seq {
+	r.t.Helper()
+	for i := range r.events.Records {
+		e := &r.events.Records[i]
+		if e.Kind == event.KindCommandRan &&
+			bytes.HasPrefix([]byte(r.events.CommandRan(e).Command), []byte(begins)) {
+			return e.Seq
+		}
+	}
+	r.t.Fatalf("no command begins with %q", begins)
+	return 0
+}
+
+func (r *recording) last() event.Seq {
+	_, last := r.Range()
+	return last
+}
+
+func (r *recording) why(of, topic string, at event.Seq) *explain.Answer {
+	r.t.Helper()
+	a, err := explain.Why(r, explain.Question{Of: of, Topic: topic, At: at})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+func (r *recording) passport(key string, at event.Seq) *explain.Passport {
+	r.t.Helper()
+	of, err := explain.Find(r, key, r.last())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p, err := explain.PassportOf(r, of, at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return p
+}
+
+// says fails unless one of the sentences has the words, the rule, and an event of the kind.
+func (r *recording) says(list []explain.Sentence, words string, rule event.Rule, kind event.Kind) {
+	r.t.Helper()
+	for _, s := range list {
+		if !strings.Contains(s.Text, words) {
+			continue
+		}
+		if s.Rule != rule.String() {
+			r.t.Errorf("%q rests on the rule %q, not %q", s.Text, s.Rule, rule)
+		}
+		if got := r.kind(s.Seq); got != kind {
+			r.t.Errorf("%q rests on event %d, a %v, not a %v", s.Text, s.Seq, got, kind)
+		}
+		return
+	}
+	r.t.Errorf("nothing says %q: %+v", words, list)
+}
+
+func (r *recording) kind(seq event.Seq) event.Kind {
+	for i := range r.events.Records {
+		if r.events.Records[i].Seq == seq {
+			return r.events.Records[i].Kind
+		}
+	}
+	return 0
+}
+
+func (r *recording) fate(key string, at event.Seq, fate string, kind event.Kind) *explain.Passport {
+	r.t.Helper()
+	p := r.passport(key, at)
+	if p.Fate != fate {
+		r.t.Errorf("at event %d the fate of %s is %q, want %q: %s", at, key, p.Fate, fate, p.FateText)
+	}
+	if got := r.kind(p.FateSeq); got != kind {
+		r.t.Errorf("the fate of %s rests on event %d, a %v, not a %v", key, p.FateSeq, got, kind)
+	}
+	return p
+}
+
+// stations are the kinds of a passport's steps in order.
+func stations(p *explain.Passport) string {
+	var kinds []string
+	for _, s := range p.Steps {
+		kinds = append(kinds, s.Kind)
+	}
+	return strings.Join(kinds, " ")
+}
+
+func TestHighWatermarkIsSaidToStandStillUnderMinIsr(t *testing.T) {
+	r := play(t, "record-nobody-can-read")
+	at := r.command(`expect hw("strict-0") == 0`)
+	a := r.why("hw", "strict", at)
+	r.says(a.NotYet, "has 1 of the 2 replicas", event.RuleHighWatermarkFrozenUnderMinIsr,
+		event.KindIsrChanged)
+	r.says(a.NotYet, "Broker 3 is out of the ISR and is gone (kill)", 0, event.KindNodeStopped)
+	r.says(a.NotYet, "Broker 3 is fenced", event.RuleSessionTimeout, event.KindBrokerFenced)
+	isr := r.why("isr", "strict", at)
+	r.says(isr.Why, "committed the ISR [1]", event.RuleIsrShrinkFenced, event.KindPartitionChanged)
+	end := r.why("hw", "strict", r.last())
+	if len(end.NotYet) != 0 {
+		t.Errorf("at the end something is missing still: %+v", end.NotYet)
+	}
+	r.says(end.Why, "moved it from 0 to 2", event.RuleHighWatermarkMinOfIsr,
+		event.KindHighWatermarkMoved)
+}
+
+func TestHighWatermarkIsSaidToWaitForFollowersThatAreCutOff(t *testing.T) {
+	r := play(t, "leader-epochs")
+	a := r.why("hw", "orders", r.command(`expect leo(1,"orders-0") == 2`))
+	r.says(a.NotYet, "Broker 3 is in the ISR and last fetched from offset 1 at 1.207 s; the high "+
+		"watermark is the minimum over the ISR [1, 2, 3]", event.RuleHighWatermarkMinOfIsr,
+		event.KindReplicaFetched)
+	r.says(a.NotYet, "link from 3 to 1 is cut: fetches do not reach broker 1", 0, event.KindLinkCut)
+	dead := r.why("hw", "orders", r.command("wait leader("))
+	r.says(dead.NotYet, "Broker 1 leads orders-0 on paper and is gone (kill)", 0,
+		event.KindNodeStopped)
+	r.says(dead.NotYet, "The session of broker 1 ends in 7.5 s", event.RuleSessionTimeout,
+		event.KindNodeStopped)
+}
+
+func TestLeaderIsSaidToBeElectedBecauseTheOneBeforeWasFenced(t *testing.T) {
+	r := play(t, "kill-leader")
+	a := r.why("leader", "orders", r.command("send orders key=order value=after"))
+	if !strings.HasPrefix(a.Title, "Broker 2 leads orders-0 in epoch 1") {
+		t.Error(a.Title)
+	}
+	r.says(a.Why, "among the ISR [2, 3]", event.RuleElectionInAssignmentOrder,
+		event.KindPartitionChanged)
+	r.says(a.Why, "Broker 1, which led before, was fenced", event.RuleSessionTimeout,
+		event.KindBrokerFenced)
+	r.says(a.Why, "Broker 1 had gone (kill)", 0, event.KindNodeStopped)
+}
+
+func TestIsrIsSaidToKeepADeadBrokerUntilItsSessionEnds(t *testing.T) {
+	r := play(t, "isr-shrink")
+	a := r.why("isr", "orders", r.command(`expect isr("orders-0") == [1,2,3] && !fenced`))
+	r.says(a.NotYet, "Broker 3 is still in the ISR and is gone (kill)", 0, event.KindNodeStopped)
+	r.says(a.NotYet, "The session of broker 3 ends in 486 ms", event.RuleSessionTimeout,
+		event.KindNodeStopped)
+	f := r.why("fetch", "orders", r.command("kill 3"))
+	r.says(f.NotYet, "The fetch of broker 3 waits at broker 1", event.RuleLongPoll,
+		event.KindWaitBegan)
+}
+
+func TestAckIsSaidToWaitForTheHighWatermark(t *testing.T) {
+	r := play(t, "order-3-committed")
+	var began event.Seq
+	for i := range r.events.Records {
+		e := &r.events.Records[i]
+		if e.Kind == event.KindWaitBegan && r.events.WaitBegan(e).What == "produce" &&
+			r.events.WaitBegan(e).Topic == "orders" {
+			began = e.Seq
+		}
+	}
+	a := r.why("ack", "orders", began)
+	r.says(a.NotYet, "for the high watermark to reach 2; it is 1", event.RuleAcksAllWaitsForHighWatermark,
+		event.KindWaitBegan)
+	r.says(a.NotYet, "last fetched from offset 1", event.RuleHighWatermarkMinOfIsr,
+		event.KindReplicaFetched)
+}
+
+func TestPassportFollowsOrder3ToItsReader(t *testing.T) {
+	r := play(t, "order-3-committed")
+	p := r.fate("order-3", r.last(), explain.FateCommitted, event.KindHighWatermarkMoved)
+	want := "key sent received appended appended appended committed acked believed delivered " +
+		"below-hw below-hw"
+	if got := stations(p); got != want {
+		t.Errorf("stations %s\nwant     %s", got, want)
+	}
+	if p.Hash == nil || *p.Hash&0x7fffffff%3 != p.Partition {
+		t.Errorf("hash %v and partition %d do not agree", p.Hash, p.Partition)
+	}
+	for _, c := range p.Copies {
+		if !c.Holds || c.Below == 0 {
+			t.Errorf("broker %d: %+v", c.Node, c)
+		}
+	}
+}
+
+func TestPassportNamesTheEpochThatCutTheRecordOff(t *testing.T) {
+	r := play(t, "leader-epochs")
+	open := r.fate("order-3", r.command(`expect leo(1,"orders-0") == 2`), explain.FateNotYet, 0)
+	r.says(open.NotYet, "link from 2 to 1 is cut", 0, event.KindLinkCut)
+	r.fate("order-3", r.command("restart 1"), explain.FateTruncated, event.KindPartitionChanged)
+	lost := r.fate("order-3", r.last(), explain.FateTruncated, event.KindLogTruncated)
+	if !strings.Contains(lost.FateText, "lost by truncation at epoch 1") {
+		t.Error(lost.FateText)
+	}
+	kept := r.fate("order-4", r.last(), explain.FateCommitted, event.KindHighWatermarkMoved)
+	if kept.Offset != lost.Offset || kept.Epoch == lost.Epoch {
+		t.Errorf("two records were at one offset: %+v, %+v", kept.Record, lost.Record)
+	}
+}
+
+func TestPassportsOfRecordsThatNobodyMayReadAreOpen(t *testing.T) {
+	r := play(t, "record-nobody-can-read")
+	at := r.command(`expect hw("strict-0") == 0`)
+	of := explain.Record{Topic: "strict", Offset: 1, Epoch: explain.AnyEpoch}
+	p, err := explain.PassportOf(r, of, at)
+	if err != nil || p.Fate != explain.FateNotYet {
+		t.Fatalf("%v %+v", err, p)
+	}
+	r.says(p.NotYet, "has 1 of the 2 replicas", event.RuleHighWatermarkFrozenUnderMinIsr,
+		event.KindIsrChanged)
+	p, err = explain.PassportOf(r, of, r.last())
+	if err != nil || p.Fate != explain.FateCommitted {
+		t.Fatalf("%v %+v", err, p)
+	}
+}
+
+func TestPassportOfAllThatWasAcknowledgedBeforeAKillIsCommitted(t *testing.T) {
+	r := play(t, "kill-leader")
+	for offset := range event.Offset(12) {
+		p, err := explain.PassportOf(r, explain.Record{Topic: "orders", Offset: offset,
+			Epoch: explain.AnyEpoch}, r.last())
+		if err != nil || p.Fate != explain.FateCommitted {
+			t.Errorf("offset %d: %v %s", offset, err, p.FateText)
+		}
+	}
+}
+
+func TestPassportsAreTheSameEveryTime(t *testing.T) {
+	r := play(t, "leader-epochs")
+	written := func() string {
+		text, err := json.Marshal(r.passport("order-4", r.last()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := written()
+	for range 20 {
+		if again := written(); again != first {
+			t.Fatalf("%s\n%s", first, again)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"highwater/cluster/event"
+	"highwater/viz/model"
+)
+
+// Sentence is one reason, the event it rests on, and the rule of Kafka's that makes it one.
+type Sentence struct {
+	Text string `json:"text"`
+	// Seq is the event that the sentence rests on; 0 where no kept event tells it.
+	Seq event.Seq `json:"seq,string"`
+	At  int64     `json:"at,string"` // of that event
+	// Rule to Source are empty where no rule is worth naming.
+	Rule     string `json:"rule,omitempty"`
+	RuleText string `json:"ruleText,omitempty"`
+	Source   string `json:"source,omitempty"`
+}
+
+// because makes a sentence that rests on an event, nil for none.
+func because(f *fact, rule event.Rule, format string, args ...any) Sentence {
+	row := rule.Row()
+	s := Sentence{Text: fmt.Sprintf(format, args...), Seq: f.seq(), Rule: row.Name,
+		RuleText: row.Text, Source: row.Source}
+	if f != nil {
+		s.At = f.At
+	}
+	return s
+}
+
+// naming says who somebody is: by role, and clients by the name they gave.
+func naming(s *model.State, id event.NodeID) string {
+	if p := s.Program(id); p != nil {
+		return p.Name
+	}
+	if n := s.Node(id); n != nil && n.Role != "" && n.Role != "client" {
+		return fmt.Sprintf("%s %d", n.Role, id)
+	}
+	for _, c := range s.Clients {
+		if c.Connection == id && c.ClientID != "" {
+			return c.ClientID
+		}
+	}
+	switch n := s.Node(id); {
+	case n != nil && n.Role == "client":
+		return "the built-in client"
+	case id == event.NoNode:
+		return "nobody"
+	case id >= event.FirstOutside:
+		return fmt.Sprintf("client %d", id-event.FirstOutside)
+	}
+	return fmt.Sprintf("node %d", id)
+}
+
+// capital begins a sentence with a broker or a controller; clients keep their names as typed.
+func capital(name string) string {
+	if strings.HasPrefix(name, "broker ") || strings.HasPrefix(name, "controller ") {
+		return strings.ToUpper(name[:1]) + name[1:]
+	}
+	return name
+}
+
+// clock writes a moment as the page's transport does, close enough to find it.
+func clock(at int64) string {
+	d := time.Duration(at)
+	if d < time.Second {
+		return fmt.Sprintf("%.1f ms", float64(at)/1e6)
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
+}
+
+// span writes how long something takes.
+func span(d int64) string {
+	switch {
+	case d < int64(time.Millisecond):
+		return fmt.Sprintf("%d µs", d/1000)
+	case d < int64(time.Second):
+		return fmt.Sprintf("%d ms", d/int64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.1f s", float64(d)/1e9)
+}
+
+func nodeList(ids []event.NodeID) string {
+	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ")
+}

@@ -1,0 +1,184 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"highwater/cluster/event"
+	"highwater/viz/model"
+)
+
+func (w *witness) whyIsr(a *Answer) {
+	p := w.partition
+	a.Title = fmt.Sprintf("The in-sync replicas of %s are %s of %s.", w.name(), nodeList(p.Isr),
+		nodeList(p.Replicas))
+	if f := w.isr; f != nil {
+		a.why(f, f.Rule, "The controller committed the ISR %s at %s.", nodeList(p.Isr), clock(f.At))
+	}
+	l := w.leading()
+	if l == nil {
+		w.noLeader(a)
+		return
+	}
+	if l.Proposed != nil {
+		a.notYet(w.last(event.KindIsrChangeProposed, l.Node), event.RuleIsrOnlyByController,
+			"%s has asked the controller for %s; it counts once the controller has committed it.",
+			capital(w.who(l.Node)), nodeList(l.Proposed))
+	}
+	w.outside(a, l)
+	for _, id := range p.Isr {
+		if n := w.state.Node(id); n != nil && (!n.Alive || n.Paused) {
+			w.absence(a, id, "is still in the ISR")
+		}
+	}
+}
+
+// outside says of each replica that is not in the ISR what it lacks.
+func (w *witness) outside(a *Answer, l *model.Log) {
+	for _, id := range w.partition.Replicas {
+		if slices.Contains(w.partition.Isr, id) || slices.Contains(l.Proposed, id) {
+			continue
+		}
+		n := w.state.Node(id)
+		if n == nil || !n.Alive || n.Paused {
+			w.absence(a, id, "is out of the ISR")
+			continue
+		}
+		if n.Fenced {
+			a.notYet(newer(w.last(event.KindBrokerRegistered, id), w.last(event.KindBrokerFenced, id)),
+				event.RuleCaughtUpWithMetadata, "%s is out of the ISR and fenced: it has to replay its "+
+					"own registration first.", capital(w.who(id)))
+			continue
+		}
+		proof := w.between(event.KindReplicaFetched, l.Node, id)
+		if proof == nil || proof.Seq < w.last(event.KindBecameLeader, l.Node).seq() {
+			a.notYet(w.last(event.KindBecameLeader, l.Node), event.RuleIsrExpandCaughtUp,
+				"%s is out of the ISR and has not fetched from this leader yet.", capital(w.who(id)))
+		} else {
+			a.notYet(proof, event.RuleIsrExpandCaughtUp, "%s is out of the ISR and last fetched from "+
+				"offset %d; it may rejoin when a fetch of its reaches the high watermark, %d.",
+				capital(w.who(id)), proof.chunk.ReplicaFetched(proof.Record).Offset, l.HighWatermark)
+		}
+		w.cut(a, id, l.Node)
+	}
+}
+
+func (w *witness) whyLeader(a *Answer) {
+	p := w.partition
+	a.Title = fmt.Sprintf("%s leads %s in epoch %d.", capital(w.who(p.Leader)), w.name(), p.LeaderEpoch)
+	if p.Leader == event.NoNode {
+		a.Title = fmt.Sprintf("Nobody leads %s.", w.name())
+	}
+	if f := w.leader; f != nil {
+		e := f.chunk.PartitionChanged(f.Record)
+		a.why(f, f.Rule, "The controller decided it at %s, among the ISR %s.", clock(f.At),
+			nodeList(e.Isr))
+		w.fallen(a, e.LeaderBefore, f)
+	}
+	if w.noLeader(a) {
+		return
+	}
+	if n := w.state.Node(p.Leader); n != nil && n.Paused {
+		w.absence(a, p.Leader, "leads "+w.name())
+	}
+	if first := p.Replicas; len(first) > 0 && first[0] != p.Leader && slices.Contains(p.Isr, first[0]) {
+		a.notYet(w.isr, event.RuleElectionPreferred, "%s comes first in the assignment and is in "+
+			"the ISR: a preferred election would bring it back.", capital(w.who(first[0])))
+	}
+}
+
+// fallen says what became of the leader before, when that was the reason.
+func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
+	if before == event.NoNode || before == w.partition.Leader {
+		return
+	}
+	fenced := w.last(event.KindBrokerFenced, before)
+	if fenced != nil && fenced.Seq < change.Seq && fenced.At == change.At {
+		a.why(fenced, fenced.Rule, "%s, which led before, was fenced.", capital(w.who(before)))
+	}
+	if f := w.last(event.KindNodeStopped, before); f != nil && f.Seq < change.Seq {
+		a.why(f, event.RuleNone, "%s had gone (%s) at %s.", capital(w.who(before)),
+			f.chunk.NodeStopped(f.Record).How, clock(f.At))
+	}
+}
+
+// candidates says of each replica why it does not lead.
+func (w *witness) candidates(a *Answer) {
+	for _, id := range w.partition.Replicas {
+		n := w.state.Node(id)
+		safe := slices.Contains(w.partition.Isr, id) || slices.Contains(w.partition.Elr, id)
+		switch {
+		case n == nil || !n.Alive || n.Paused:
+			w.absence(a, id, "holds a replica")
+		case !safe:
+			a.notYet(w.isr, event.RuleElectionUnclean, "%s lives and is neither in the ISR %s nor "+
+				"eligible %s: electing it could lose records.", capital(w.who(id)),
+				nodeList(w.partition.Isr), nodeList(w.partition.Elr))
+		}
+	}
+}
+
+func (w *witness) whyAck(a *Answer) {
+	waits := w.waiting(func(what string) bool { return what == "produce" })
+	a.Title = fmt.Sprintf("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
+	if len(waits) == 1 {
+		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
+	}
+	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
+		e := f.chunk.ResponseSent(f.Record)
+		if e.ErrorCode == 0 {
+			a.why(f, event.RuleNone, "The newest acknowledgement, of offset %d, left for %s at %s.",
+				e.Offset, w.who(e.Connection), clock(f.At))
+		} else {
+			a.why(f, event.RuleNone, "The newest answer, error %d, left for %s at %s.", e.ErrorCode,
+				w.who(e.Connection), clock(f.At))
+		}
+	}
+	l := w.leading()
+	for _, wait := range waits {
+		reached := event.Offset(0)
+		if l != nil {
+			reached = l.HighWatermark
+		}
+		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "The produce of %s waits "+
+			"at %s since %s for the high watermark to reach %d; it is %d. It fails at %s at the latest.",
+			w.who(wait.For), w.who(wait.Node), clock(wait.Since), wait.Needs, reached, clock(wait.Due))
+	}
+	if len(waits) > 0 && l != nil {
+		w.notRisen(a, l)
+	} else if len(waits) > 0 {
+		w.noLeader(a)
+	}
+}
+
+func (w *witness) whyFetch(a *Answer) {
+	waits := w.waiting(func(what string) bool { return what != "produce" })
+	a.Title = fmt.Sprintf("%d fetches of %s wait for records.", len(waits), w.name())
+	if len(waits) == 1 {
+		a.Title = "One fetch of " + w.name() + " waits for records."
+	}
+	l := w.leading()
+	if l != nil {
+		a.why(w.last(event.KindBatchAppended, l.Node), event.RuleNone, "The log ends at %d and its "+
+			"high watermark is %d; consumers see what lies below that, followers all of it.",
+			l.LogEndOffset, l.HighWatermark)
+	}
+	for _, wait := range waits {
+		a.notYet(w.waits[wait.ID], event.RuleLongPoll, "The fetch of %s waits at %s since %s for "+
+			"offset %d to be passed; it is answered at %s at the latest, with or without records.",
+			w.who(wait.For), w.who(wait.Node), clock(wait.Since), wait.Needs-1, clock(wait.Due))
+	}
+}
+
+// waiting lists the waits on this partition, the oldest first.
+func (w *witness) waiting(want func(what string) bool) []model.Wait {
+	var found []model.Wait
+	w.state.Waits.Each(func(wait *model.Wait) {
+		if want(wait.What) && w.isHere(wait.Topic, wait.Partition) {
+			found = append(found, *wait)
+		}
+	})
+	slices.SortStableFunc(found, func(a, b model.Wait) int { return cmp.Compare(a.Since, b.Since) })
+	return found
+}

@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"highwater/cluster/event"
+	"highwater/viz/model"
+)
+
+// witness knows the newest event of each sort that an answer about one partition can rest on.
+type witness struct {
+	state     *model.State
+	partition *model.Partition
+
+	newest map[about]*fact
+	waits  map[int64]*fact
+	leader *fact // the newest PartitionChanged that changed the leader
+	isr    *fact // the newest one that changed the ISR
+	isrNow []event.NodeID
+}
+
+// about is what makes one event the successor of another: what it says, and of whom.
+type about struct {
+	kind event.Kind
+	node event.NodeID // who says it, or whom it is about
+	peer event.NodeID
+}
+
+func newWitness(s *model.State, p *model.Partition) *witness {
+	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{}}
+}
+
+// see keeps an event that concerns the partition, or the nodes and links under it.
+func (w *witness) see(f *fact) {
+	switch f.Kind {
+	case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused, event.KindNodeResumed:
+		w.newest[about{kind: f.Kind, node: f.Node}] = f
+	case event.KindBrokerFenced, event.KindBrokerUnfenced, event.KindBrokerRegistered:
+		w.newest[about{kind: f.Kind, node: event.NodeID(f.Values[0])}] = f
+	case event.KindLinkCut, event.KindLinkDelayed:
+		w.newest[about{f.Kind, event.NodeID(f.Values[0]), event.NodeID(f.Values[1])}] = f
+	case event.KindMessageSent:
+		w.seeMessage(f)
+	case event.KindWaitBegan:
+		e := f.chunk.WaitBegan(f.Record)
+		if w.isHere(e.Topic, e.Partition) {
+			w.waits[e.Wait] = f
+		}
+	case event.KindWaitEnded:
+		delete(w.waits, f.chunk.WaitEnded(f.Record).Wait)
+	case event.KindResponseSent:
+		e := f.chunk.ResponseSent(f.Record)
+		if e.API == "Produce" && w.isHere(e.Topic, e.Partition) {
+			w.newest[about{kind: f.Kind}] = f
+		}
+	case event.KindPartitionChanged:
+		w.seeChange(f)
+	case event.KindHighWatermarkMoved, event.KindBecameLeader, event.KindBecameFollower,
+		event.KindIsrChangeProposed, event.KindIsrChanged, event.KindBatchAppended,
+		event.KindLogOpened, event.KindReplicaFetched:
+		if !w.isHere(f.chunk.Text(f.Values[0]), int32(f.Values[1])) {
+			return
+		}
+		key := about{kind: f.Kind, node: f.Node}
+		if f.Kind == event.KindReplicaFetched {
+			key.peer = f.chunk.ReplicaFetched(f.Record).Replica
+		}
+		w.newest[key] = f
+	}
+}
+
+func (w *witness) isHere(topic string, index int32) bool {
+	return topic == w.partition.Topic && index == w.partition.Index
+}
+
+// seeMessage keeps who asked whom for this partition last; the answers bring nothing that the log's
+// own events do not tell.
+func (w *witness) seeMessage(f *fact) {
+	e := f.chunk.MessageSent(f.Record)
+	if e.API == "Fetch" && e.Answers == 0 && w.isHere(e.Topic, e.Partition) {
+		w.newest[about{f.Kind, f.Node, e.To}] = f
+	}
+}
+
+func (w *witness) seeChange(f *fact) {
+	e := f.chunk.PartitionChanged(f.Record)
+	if !w.isHere(e.Topic, e.Partition) {
+		return
+	}
+	w.newest[about{kind: f.Kind}] = f
+	if w.leader == nil || e.Leader != e.LeaderBefore {
+		w.leader = f
+	}
+	if w.isr == nil || !sameNodes(e.Isr, w.isrNow) {
+		w.isr = f
+	}
+	w.isrNow = e.Isr
+}
+
+func sameNodes(a, b []event.NodeID) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// last is the newest event of a kind that a node told, or that was told about it.
+func (w *witness) last(kind event.Kind, node event.NodeID) *fact {
+	return w.newest[about{kind: kind, node: node}]
+}
+
+func (w *witness) between(kind event.Kind, from, to event.NodeID) *fact {
+	return w.newest[about{kind, from, to}]
+}
+
+// newer is the later of two facts, either of which may be missing.
+func newer(a, b *fact) *fact {
+	if a.seq() >= b.seq() {
+		return a
+	}
+	return b
+}
