@@ -110,7 +110,7 @@ func bindings() []binding {
 	return []binding{
 		{[]string{"space"}, "play or pause"},
 		{[]string{"←", "→"}, "step back, step on"},
-		{[]string{"L"}, "live"},
+		{[]string{"L"}, "newest moment; again: let time run"},
 		{[]string{"S"}, "write a record"},
 		{[]string{"F"}, "follow the picked record"},
 		{[]string{"1", "2", "3"}, "pick a broker"},

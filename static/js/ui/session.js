@@ -326,7 +326,8 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 				return session.lesson.next(session.grain === 'step');
 			}
 			if (session.cursor !== null) return session.stepOn();
-			return session.grain === 'request' && session.pace.paused ? stepToRequest() : command('step');
+			if (!session.pace.paused) return command('pause-time');
+			return session.grain === 'request' ? stepToRequest() : command('step');
 		},
 		stepOn() {
 			session.isTold = false;
@@ -348,11 +349,13 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			if (to <= film.first) remember(HISTORY_MORE);
 			moveTo(to);
 		},
+		/** Goes to the newest moment; who is there already lets time run as it does outside. */
 		live() {
+			const wasPast = session.cursor !== null;
 			stop();
 			session.cursor = null;
 			session.isDirty = true;
-			if (session.lesson) return;
+			if (session.lesson || wasPast) return;
 			if (session.pace.paused || session.pace.mode !== 'live') command('live');
 		},
 		/** Plays the past on, one event at a time. */
