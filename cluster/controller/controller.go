@@ -95,7 +95,8 @@ func New(env *world.Env, q *Quorum, cfg Config) (*Controller, error) {
 	c := &Controller{env: env, quorum: q, store: m.store, cfg: cfg, leader: event.NoNode,
 		lastHeard: map[event.NodeID]time.Duration{}}
 	q.controllers[env.ID()] = c
-	c.setRole(roleUnattached, int32(m.store.view().term), event.NoNode)
+	q.told[env.ID()] = m.store.view()
+	c.setRole(roleUnattached, int32(q.told[env.ID()].term), event.NoNode)
 	c.armElection()
 	return c, nil
 }

@@ -78,6 +78,9 @@ func (q *Quorum) tellVote(p *pendingRound, e *nodeEffect) {
 	if e.told || e.before.term == e.after.term && e.before.voted == e.after.voted {
 		return
 	}
+	told := q.told[e.node]
+	told.term, told.voted = e.after.term, e.after.voted
+	q.told[e.node] = told
 	event.VoteStored{Term: int32(e.after.term), Candidate: e.after.voted}.
 		Emit(q.emitterOf(p, e.node), event.RuleNone)
 }
@@ -86,6 +89,9 @@ func (q *Quorum) tellStored(p *pendingRound, e *nodeEffect) {
 	if e.told || e.before.last == e.after.last && e.before.lastTerm == e.after.lastTerm {
 		return
 	}
+	told := q.told[e.node]
+	told.last, told.lastTerm = e.after.last, e.after.lastTerm
+	q.told[e.node] = told
 	event.MetadataStored{LogEndOffset: event.Offset(e.after.last), Term: int32(e.after.lastTerm),
 		Records: int32(max(0, int64(e.after.last)-int64(e.before.last))),
 	}.Emit(q.emitterOf(p, e.node), event.RuleNone)

@@ -175,7 +175,7 @@ func (c *Controller) heardLeader(call *world.Call, h *LeaderHeartbeat) {
 			c.env.ID(), h.Leader, h.Term))
 	}
 	c.follow(h.Leader, h.Term)
-	v := c.store.view()
+	v := c.quorum.told[c.env.ID()]
 	call.Reply(&VoterState{Term: max(c.term, int32(v.term)), LogEndOffset: event.Offset(v.last),
 		LastTerm: int32(v.lastTerm)})
 }

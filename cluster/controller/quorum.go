@@ -44,6 +44,9 @@ type Quorum struct {
 	pending     []*pendingRound // oldest first
 	// announced is the high watermark up to which the world was told what was committed.
 	announced event.Offset
+	// told is what the world was told of each node's store. In live mode a store itself may be ahead
+	// of that, by as much as a round that nobody has heard of yet has done.
+	told map[event.NodeID]storeView
 	// asked counts the rounds that were begun.
 	asked int64
 
@@ -71,7 +74,7 @@ type member struct {
 func NewQuorum(w *world.World, voters []Voter) *Quorum {
 	q := &Quorum{world: w, voters: slices.Clone(voters),
 		controllers: map[event.NodeID]*Controller{}, members: map[event.NodeID]*member{},
-		nudge: make(chan struct{}, 1)}
+		told: map[event.NodeID]storeView{}, nudge: make(chan struct{}, 1)}
 	q.changed = sync.NewCond(&q.mu)
 	slices.SortFunc(q.voters, func(a, b Voter) int { return int(a.ID) - int(b.ID) })
 	for _, v := range q.voters {
