@@ -77,7 +77,7 @@ func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.I
 func styleSheets() []string {
 	return []string{
 		"tokens", "shell", "transport", "stage", "log", "strata", "columns", "clients", "panels",
-		"inspector", "dialogs", "lesson",
+		"inspector", "timeline", "dialogs", "lesson",
 	}
 }
 
@@ -122,6 +122,7 @@ func bindings() []binding {
 		{[]string{"M"}, "lessons"},
 		{[]string{"E"}, "lesson: its text or the events"},
 		{[]string{"I"}, "inspector"},
+		{[]string{"T"}, "space-time diagram"},
 		{[]string{"P"}, "projector or desk"},
 		{[]string{"D"}, "dark or light"},
 		{[]string{"?"}, "legend and keys"},

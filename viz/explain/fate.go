@@ -46,6 +46,13 @@ func (j *journey) steps(w *witness) []Step {
 		add("retry", f, f.Node, "The same batch comes again; %s knows it by its sequence and appends "+
 			"nothing.", w.who(f.Node))
 	}
+	if j.marker != nil {
+		what := "aborts"
+		if j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit {
+			what = "commits"
+		}
+		add("marker", j.marker, j.marker.Node, "A marker %s the transaction that it belongs to.", what)
+	}
 	j.answered(w, add)
 	for _, f := range j.delivered {
 		to := f.Node
@@ -127,6 +134,8 @@ func (p *Passport) seal(j *journey, w *witness) {
 			leading.LogStartOffset)
 	case p.isLost(j, w, holders):
 		p.lost(j, w, name, holders)
+	case j.marker != nil && !j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit:
+		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it.", name)
 	case j.committed != nil || leading != nil && holds(leading, j.of) &&
 		leading.HighWatermark > p.Offset:
 		p.committed(j, w, name)

@@ -33,6 +33,7 @@ type journey struct {
 	newer     *fact   // RecordDescribed of the newest record with the same key
 	compacted *fact
 	deleted   *fact
+	marker    *fact // TransactionMarkerWritten of its transaction, on the leader
 
 	wire wire
 	seen map[string]bool
@@ -86,6 +87,8 @@ func (j *journey) see(f *fact) {
 		if j.isHere(e.Topic, e.Partition) && e.Offset > j.of.Offset && j.known() {
 			j.once("group "+e.Group, func() { j.commits = append(j.commits, f) })
 		}
+	case event.KindTransactionMarkerWritten:
+		j.seeMarker(f)
 	case event.KindPartitionChanged:
 		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
 			j.epoch = e.LeaderEpoch
@@ -260,6 +263,16 @@ func (j *journey) seeRetry(f *fact) {
 	first := j.append.chunk.BatchAppended(j.append.Record)
 	if e.ProducerID == first.ProducerID && e.BaseOffset == first.BaseOffset {
 		j.retries = append(j.retries, f)
+	}
+}
+
+// seeMarker notes how the transaction that the record belongs to ended.
+func (j *journey) seeMarker(f *fact) {
+	e := f.chunk.TransactionMarkerWritten(f.Record)
+	if j.marker == nil && j.append != nil && j.isHere(e.Topic, e.Partition) && e.FirstOffset >= 0 &&
+		j.covers(e.FirstOffset, e.Offset) &&
+		e.ProducerID == j.append.chunk.BatchAppended(j.append.Record).ProducerID {
+		j.marker = f
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	FateRecovery   = "lost by recovery"
 	FateCompacted  = "compacted"
 	FateDeleted    = "deleted"
+	FateAborted    = "aborted"
 	FateUnrecorded = "not recorded"
 )
 

@@ -196,6 +196,9 @@ func TestLeaderIsSaidToBeElectedBecauseTheOneBeforeWasFenced(t *testing.T) {
 	r.says(a.Why, "Broker 1, which led before, was fenced", event.RuleSessionTimeout,
 		event.KindBrokerFenced)
 	r.says(a.Why, "Broker 1 had gone (kill)", 0, event.KindNodeStopped)
+	// That the ISR grew again changes nothing about why broker 2 leads.
+	r.says(r.why("leader", "orders", r.last()).Why, "among the ISR [2, 3]",
+		event.RuleElectionInAssignmentOrder, event.KindPartitionChanged)
 }
 
 func TestIsrIsSaidToKeepADeadBrokerUntilItsSessionEnds(t *testing.T) {

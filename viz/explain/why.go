@@ -39,6 +39,7 @@ type subject struct {
 func subjects() []subject {
 	return []subject{
 		{"hw", "the high watermark", (*witness).whyHighWatermark},
+		{"lso", "the last stable offset", (*witness).whyLastStable},
 		{"leo", "the leader's log end offset", (*witness).whyLogEnd},
 		{"isr", "the in-sync replicas", (*witness).whyIsr},
 		{"leader", "the leader", (*witness).whyLeader},

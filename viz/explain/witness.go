@@ -15,6 +15,7 @@ type witness struct {
 	leader *fact // the newest PartitionChanged that changed the leader
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
+	open   map[writer]*fact // TransactionBegan without a marker
 }
 
 // about is what makes one event the successor of another: what it says, and of whom.
@@ -25,7 +26,8 @@ type about struct {
 }
 
 func newWitness(s *model.State, p *model.Partition) *witness {
-	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{}}
+	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
+		open: map[writer]*fact{}}
 }
 
 // see keeps an event that concerns the partition, or the nodes and links under it.
@@ -53,6 +55,9 @@ func (w *witness) see(f *fact) {
 		}
 	case event.KindPartitionChanged:
 		w.seeChange(f)
+	case event.KindTransactionBegan, event.KindTransactionMarkerWritten,
+		event.KindLastStableOffsetMoved:
+		w.seeTransaction(f)
 	case event.KindHighWatermarkMoved, event.KindBecameLeader, event.KindBecameFollower,
 		event.KindIsrChangeProposed, event.KindIsrChanged, event.KindBatchAppended,
 		event.KindLogOpened, event.KindReplicaFetched:

@@ -10,6 +10,7 @@ export function bindControls({ act, session, command }) {
 	part('toggle-theme').onclick = act.toggleTheme;
 	part('toggle-layout').onclick = act.toggleLayout;
 	part('toggle-inspector').onclick = act.toggleInspector;
+	part('toggle-timeline').onclick = act.toggleTimeline;
 	part('open-legend').onclick = act.toggleLegend;
 	part('open-command').onclick = act.openPalette;
 	part('close-legend').onclick = () => part('legend').close();

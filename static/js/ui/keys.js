@@ -16,6 +16,7 @@ export function bindKeys({ act, session, ui, scene, palette }) {
 		s: act.write,
 		f: act.followPicked,
 		i: act.toggleInspector,
+		t: act.toggleTimeline,
 		p: act.toggleLayout,
 		d: act.toggleTheme,
 		k: lever('kill'),

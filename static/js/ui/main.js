@@ -13,6 +13,7 @@ import { createToasts } from './toast.js';
 import { bindControls } from './controls.js';
 import { createLesson } from './lesson.js';
 import { beginStory } from './story.js';
+import { createExplain } from './explain.js';
 
 const FOLLOW_WITHIN_MS = 10_000; // how long a sent record may take to show up
 
@@ -30,6 +31,10 @@ const ui = {
 	field: 2,
 	inspector: false,
 	batch: { status: 'none' },
+	why: { of: 'hw', answer: null, error: '' },
+	passport: { answer: null, error: '' },
+	timeline: false,
+	lit: null, // the event that the pointer is on in the diagram or in the list
 	eventClass: 'fact',
 	filter: '',
 	isDirty: true,
@@ -99,7 +104,8 @@ const act = {
 	follow(entry) {
 		const { focus } = currentScene();
 		const { offset, epoch, key } = entry;
-		set({ follow: { topic: focus.topic, partition: focus.partition, offset, epoch, key } });
+		const follow = { topic: focus.topic, partition: focus.partition, offset, epoch, key };
+		set({ follow, passport: { answer: null, error: '' } });
 	},
 	followPicked() {
 		const { focus } = currentScene();
@@ -115,6 +121,15 @@ const act = {
 		if (focus?.topic !== topic || focus.partition !== partition) act.lookAt(topic, partition);
 	},
 	openTab: (tab) => set({ tab, inspector: true }),
+	why(of) {
+		if (isViewer()) return;
+		set({ tab: 'why', inspector: true, why: { of, answer: null, error: '' } });
+	},
+	toggleTimeline: () => set({ timeline: !ui.timeline && !isViewer() }),
+	light(seq, flight = '') {
+		ui.lit = seq === null ? null : { seq, flight };
+		painter.light();
+	},
 	toggleInspector: () => set({ inspector: !ui.inspector }),
 	pickField(field) {
 		if (ui.field !== field) set({ field });
@@ -178,6 +193,7 @@ const palette = createPalette(runCommand);
 const lesson = createLesson({ session, act, toast });
 // Every lesson's hero has this name; it is followed wherever it first appears.
 if (lesson) ui.expected = { topic: null, key: 'order-3', until: Infinity };
+const explain = createExplain({ ui, session, scene: currentScene });
 const painter = createPainter({ ui, act, session, flying, scene: currentScene });
 
 bindSendForm(command, ({ topic, key }) => {
@@ -205,6 +221,7 @@ function frame(now) {
 	lesson?.tick(now);
 	if (session.isDirty) forget();
 	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
+	explain.tick(now);
 	painter.paint(now);
 }
 requestAnimationFrame(frame);

@@ -3,6 +3,7 @@
 
 import { stageGeometry } from '../layout/geometry.js';
 import { offsetScale } from '../layout/scale.js';
+import { spacetime } from '../layout/spacetime.js';
 import { whyNotYet } from '../layout/where.js';
 import { drawChain, drawNodes, drawPipes } from '../view/brokers.js';
 import { drawProducers, drawReaders } from '../view/clients.js';
@@ -12,12 +13,15 @@ import { drawInspector } from '../view/inspector.js';
 import { drawTank } from '../view/tank.js';
 import { drawFlag, drawTide } from '../view/tide.js';
 import { createTokens } from '../view/tokens.js';
+import { drawTimeline } from '../view/timeline.js';
 import { drawEvents, drawPins, drawTransport, slowness } from '../view/transport.js';
 import { drawSnips, drawWires } from '../view/wires.js';
 import { offerTopic } from './send.js';
 
 const STAGE_EVERY_MS = 33;
 const LISTS_EVERY_MS = 240;
+const DIAGRAM_BEFORE = 6000; // events of which the diagram shows the messages
+const DIAGRAM_AFTER = 2000;
 const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
 const part = (id) => document.getElementById(id);
 const root = document.documentElement;
@@ -27,7 +31,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	const size = observeSizes(() => {
 		ui.isDirty = true;
 	});
-	const painter = { topic: null, partition: 0, paint };
+	const painter = { topic: null, partition: 0, paint, light };
+	let diagram = { key: '', drawing: null };
 	let geometry = null;
 	let composed = '';
 	let drawnAt = 0;
@@ -77,6 +82,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		drawFrame(view);
 		patch(part('inspector'), ui.inspector ? drawInspector(view) : null);
 		drawTransport(filmOf(session, scene));
+		drawDiagram(scene);
 		drawConnection(session);
 		offerTopic(scene.focus?.topic);
 	}
@@ -100,6 +106,36 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const form = part('send');
 		form.style.transform = `translateX(${geometry.producers.x}px)`;
 		form.style.width = `${geometry.producers.width}px`;
+	}
+
+	/** The diagram is drawn anew with the panels; what it is made of only when it has changed. */
+	function drawDiagram(scene) {
+		const box = part('timeline');
+		part('app').dataset.timeline = ui.timeline ? 'open' : 'shut';
+		box.hidden = !ui.timeline;
+		if (!ui.timeline || !session.hasState) return;
+		const { film } = session;
+		const seq = session.seq();
+		const key = `${film.first}/${film.last}/${seq}/${scene.focus?.name}/${ui.follow?.offset}`;
+		if (key !== diagram.key) {
+			const from = Math.max(film.first + 1, seq - DIAGRAM_BEFORE);
+			const events = film.events(from, Math.min(film.last, seq + DIAGRAM_AFTER));
+			diagram = { key, drawing: spacetime(scene, events, seq, ui.follow) };
+		}
+		const left = part('scrubber').getBoundingClientRect().left - box.getBoundingClientRect().left;
+		const place = { left, width: size.track, unit: size.unit, first: film.first, last: film.last,
+			seq, lit: ui.lit?.seq };
+		patch(box, drawTimeline(diagram.drawing, place, act));
+	}
+
+	/** Marks one event wherever it is drawn: in the diagram, on the stage, in the list. */
+	function light() {
+		const { seq, flight } = ui.lit ?? {};
+		for (const node of document.querySelectorAll('.arrow, .event')) {
+			node.classList.toggle('lit', Number(node.dataset.seq) === seq);
+		}
+		const arrow = diagram.drawing?.arrows.find((a) => a.seq === seq);
+		tokens.light(flight || arrow?.flight);
 	}
 
 	function drawTokens(now) {

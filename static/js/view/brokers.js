@@ -133,7 +133,7 @@ export function drawPipes({ scene, geometry, act }, node) {
 }
 
 /** In-sync replicas are links of one chain under the tanks. */
-export function drawChain({ scene, geometry }) {
+export function drawChain({ scene, geometry, act }) {
 	const { focus } = scene;
 	const y = geometry.isr.height * (geometry.narrow ? 0.28 : 0.6);
 	const middle = (id) => geometry.columns[id].port.x;
@@ -170,9 +170,13 @@ export function drawChain({ scene, geometry }) {
 			),
 		drawLinks(geometry, replicas, members, focus, y),
 		h(
-			'span',
+			'button',
 			{
 				class: 'chain-count',
+				type: 'button',
+				title: 'Why these replicas?',
+				'data-testid': 'why-isr',
+				onClick: () => act.why('isr'),
 				style: { transform: `translateX(${geometry.narrow ? 0 : right + geometry.unit * 0.8}px)` },
 			},
 			h('b', null, focus.isr.length),

@@ -6,18 +6,23 @@ import { idList, nodeName, shortOffset } from '../layout/format.js';
 import { isCut } from '../layout/scene.js';
 import { drawBatch } from './batch.js';
 import { cls, h, icon } from './dom.js';
+import { drawPassport, drawWhy } from './explain.js';
 import { linkCommand } from './wires.js';
 
 const WAITS_MOST = 12;
 const TIMERS_MOST = 24;
 const TABS = [
 	{ id: 'batch', name: 'Batch' },
+	{ id: 'passport', name: 'Passport' },
+	{ id: 'why', name: 'Why' },
 	{ id: 'partition', name: 'Partition' },
 	{ id: 'waiting', name: 'Waiting' },
 	{ id: 'links', name: 'Links' },
 ];
 const PANELS = {
 	batch: drawBatch,
+	passport: drawPassport,
+	why: drawWhy,
 	partition: drawPartition,
 	waiting: drawWaiting,
 	links: drawLinks,
@@ -70,7 +75,13 @@ function titleOf(ui, scene) {
 		const where = ` ${scene.focus?.name ?? ''}, broker ${ui.select.node}`;
 		return ['Offset ', shortOffset(ui.select.offset), h('span', null, where)];
 	}
-	return [scene.focus && ui.tab === 'partition' ? scene.focus.name : 'Cluster'];
+	if (ui.tab === 'passport' && ui.follow) {
+		const { key, offset, topic, partition, epoch } = ui.follow;
+		const where = ` ${topic}-${partition} offset ${shortOffset(offset)}, epoch ${epoch}`;
+		return [key || 'Record', h('span', null, where)];
+	}
+	const isOfPartition = ui.tab === 'partition' || ui.tab === 'why';
+	return [scene.focus && isOfPartition ? scene.focus.name : 'Cluster'];
 }
 
 function drawPartition({ scene }) {

@@ -41,11 +41,13 @@ export function drawTank(view, node) {
 			},
 		},
 		h('div', { class: 'tank-glass' }, copy && drawLog(view, node, copy, top)),
-		copy && isLeader && drawWaiting(scene, node.id),
+		copy && isLeader && drawWaiting(view, node.id),
 		isLeader &&
 			h(
-				'span',
-				{ class: 'crown', key: `crown-${focus.epoch}`, 'data-testid': `leader-${focus.name}` },
+				'button',
+				{ class: 'crown', key: `crown-${focus.epoch}`, type: 'button',
+					'data-testid': `leader-${focus.name}`, title: 'leader: why this one?',
+					onClick: () => view.act.why('leader') },
 				icon('crown', 'leader'),
 			),
 		node.verdict && drawVerdict(node),
@@ -63,7 +65,7 @@ function drawLog(view, node, copy, top) {
 		drawSegments(view, copy, top),
 		drawDisk(copy, geometry.tank.height, top),
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
-		drawEnd(scene.focus, copy, top),
+		drawEnd(view, copy, top),
 		h(
 			'span',
 			{
@@ -154,13 +156,14 @@ function diverges(focus, copy, entry) {
 	return Boolean(there) && there.epoch !== entry.epoch;
 }
 
-function drawEnd(focus, copy, top) {
+function drawEnd({ scene: { focus }, act }, copy, top) {
 	return h(
 		'div',
 		{ class: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
 		h(
-			'span',
-			{ class: 'end-name' },
+			'button',
+			{ class: 'end-name', type: 'button', 'data-testid': `why-leo-${copy.id}`,
+				title: 'log end: why here?', onClick: () => act.why('leo') },
 			'LEO ',
 			h(
 				'b',
@@ -177,7 +180,7 @@ const WAIT_WORDS = {
 };
 const isFetch = /fetch$/;
 
-function drawWaiting(scene, id) {
+function drawWaiting({ scene, act }, id) {
 	const counts = new Map();
 	for (const wait of scene.waits) {
 		const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
@@ -193,7 +196,9 @@ function drawWaiting(scene, id) {
 		[...counts].sort().reverse().slice(0, WAITS_MOST).map(([what, n]) => {
 			const words = WAIT_WORDS[what] ?? [what, what];
 			const text = n === 1 ? words[0] : `${n} ${words[1]}`;
-			return h('li', { key: what }, icon('waiting'), h('span', null, text));
+			const of = what === 'produce' ? 'ack' : 'fetch';
+			return h('li', { key: what }, icon('waiting'), h('button', { type: 'button',
+				'data-testid': `why-${of}-${id}`, onClick: () => act.why(of) }, text));
 		}),
 	);
 }

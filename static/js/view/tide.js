@@ -55,16 +55,19 @@ export function drawTide({ scene, geometry, scale }) {
 }
 
 /** The line that decides what can be read, named at the ruler. */
-export function drawFlag({ scene, geometry, scale }) {
+export function drawFlag({ scene, geometry, scale, act }) {
 	const { focus } = scene;
 	if (!focus.leading || geometry.narrow) return null;
 	const { ruler, unit, tank } = geometry;
 	const y = tank.top + tank.height - scale.y(focus.hw);
 	return h(
-		'span',
+		'button',
 		{
 			class: 'flag flag-hw',
-			title: 'high watermark of the leader',
+			type: 'button',
+			title: 'high watermark of the leader: why is it here?',
+			'data-testid': 'why-hw',
+			onClick: () => act.why('hw'),
 			style: {
 				transform: `translate(${ruler.x}px, ${y}px)`,
 				width: `${ruler.width - unit * 0.1}px`,

@@ -84,7 +84,12 @@ export function createTokens(layer) {
 		token.width = widthOf(flight);
 	}
 
-	return { show };
+	/** Marks the token of one flight, none without. */
+	function light(id) {
+		for (const [flight, { node }] of inUse) node.classList.toggle('lit', flight === id);
+	}
+
+	return { show, light };
 }
 
 const countOf = (flight) => `×${flight.count}`;

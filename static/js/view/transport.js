@@ -117,6 +117,8 @@ export function drawEvents(items, seq, act, nothing) {
 							{
 								type: 'button',
 								class: cls('event', { now: item.seq === seq, pinned: hasPin(item.kind) }),
+								onMouseenter: () => act.light(item.seq),
+								onMouseleave: () => act.light(null),
 								title: `${item.kind}, event ${item.seq}`,
 								'data-seq': item.seq,
 								'data-kind': item.kind,

@@ -1,0 +1,105 @@
+// The space-time diagram, without sizes: a lane for each process, an arrow for each message that
+// carries news, a mark for each turn. Places are events' numbers, as on the scrubber.
+
+import { flightOfMessage } from './flights.js';
+import { messageOf } from './scene.js';
+
+const CLIENT_LANES = 3;
+const ARROWS_MOST = 160;
+const MARKS_MOST = 40;
+const QUORUM_FAR = 1e6; // events
+const TOLD = {
+	HighWatermarkMoved: ({ rule, fields }) => rule === 'hw.min-of-isr' && `HW ${fields.after}`,
+	BecameLeader: ({ fields }) => fields.leaderEpoch > 0 && `leads, epoch ${fields.leaderEpoch}`,
+	NodeStopped: ({ fields }) => fields.how,
+	NodeStarted: ({ fields }) => fields.incarnation > 1 && 'starts',
+	NodePaused: () => 'paused',
+	LogTruncated: ({ fields }) => `cut to ${fields.after}`,
+	BatchAppended: ({ fields }, focus) =>
+		focus?.topic === fields.topic && focus.partition === fields.partition &&
+		`append ${fields.lastOffset}`,
+	IsrChanged: ({ fields }) => `ISR ${fields.isr.join(', ')}`,
+};
+
+/**
+ * @typedef {{id: number|string, name: string, kind: string, nodes: number[]}} Lane
+ * @typedef {object} Arrow
+ * @property {number} seq the event that sent it
+ * @property {number} from lane @property {number} to lane
+ * @property {number} sent @property {number} arrives events' numbers
+ * @property {string} kind @property {string} text @property {boolean} followed
+ * @property {boolean} lost it was dropped @property {string} flight
+ */
+
+/** @param {object} scene @returns {Lane[]} clients, brokers, controllers, from the top */
+export function lanesOf(scene) {
+	const clients = [...scene.producers, ...scene.readers].slice(0, CLIENT_LANES);
+	return [
+		...clients.map((c) => ({ id: c.id, name: c.id, kind: 'client', nodes: c.connections })),
+		...scene.brokers.map(({ id }) => ({ id, name: `broker ${id}`, kind: 'broker', nodes: [id] })),
+		...scene.controllers.map(({ id }) => (
+			{ id, name: `controller ${id}`, kind: 'controller', nodes: [id] })),
+	];
+}
+
+/** @param {object} scene @param {object[]} events in order @param {number} seq the moment shown
+ *  @param {object|null} follow
+ *  @returns {{lanes: Lane[], arrows: Arrow[], marks: object[], more: number, idle: number}} */
+export function spacetime(scene, events, seq, follow) {
+	const lanes = lanesOf(scene);
+	const laneOf = new Map(lanes.flatMap(({ nodes }, i) => nodes.map((node) => [node, i])));
+	const open = new Map();
+	const arrows = [];
+	const marks = [];
+	let idle = 0;
+	for (const event of events) {
+		const { fields } = event;
+		if (event.event === 'MessageSent' && fields.idle) idle += 1;
+		if (fields.idle) continue;
+		const arrow = arrowOf(scene, event, laneOf, open, follow);
+		if (arrow) arrows.push(arrow);
+		const text = TOLD[event.event]?.(event, scene.focus);
+		if (text && laneOf.has(event.node)) {
+			const lane = laneOf.get(event.node);
+			const { seq: number, at, event: kind } = event;
+			marks.push({ seq: Number(number), at: Number(at), lane, kind, text });
+		}
+	}
+	const kept = nearest(arrows, seq, ARROWS_MOST);
+	return { lanes, arrows: kept, marks: nearest(marks, seq, MARKS_MOST),
+		more: arrows.length - kept.length, idle };
+}
+
+/** Those closest to a moment; the followed record's come first, the quorum's last. */
+function nearest(list, seq, most) {
+	if (list.length <= most) return list;
+	const far = ({ followed, kind, seq: at }) =>
+		followed ? 0 : Math.abs(at - seq) + (kind === 'dot' ? QUORUM_FAR : 0);
+	return [...list].sort((a, b) => far(a) - far(b)).slice(0, most).sort((a, b) => a.seq - b.seq);
+}
+
+/** An arrow is complete once its message is delivered or dropped; one under way ends at its own
+ *  event until then. */
+function arrowOf(scene, { event, seq, node, fields }, laneOf, open, follow) {
+	if (event === 'MessageSent') {
+		const from = laneOf.get(node);
+		const to = laneOf.get(fields.to);
+		if (from === undefined || to === undefined) return null;
+		const message = messageOf({ ...fields, from: node });
+		const face = flightOfMessage(scene, message, follow) ?? {};
+		const says = [face.text, ...(face.chips ?? []), face.note].filter(Boolean).join(' ');
+		const arrow = { seq: Number(seq), from, to, sent: Number(seq), arrives: null, lost: false,
+			kind: face.kind ?? 'ask', text: `${fields.api} ${says}`, followed: Boolean(face.followed),
+			flight: `m${fields.message}` };
+		open.set(fields.message, arrow);
+		return arrow;
+	}
+	if (event === 'MessageDelivered' || event === 'MessageDropped') {
+		const arrow = open.get(fields.message);
+		if (!arrow) return null;
+		arrow.arrives = Number(seq);
+		arrow.lost = event === 'MessageDropped';
+		open.delete(fields.message);
+	}
+	return null;
+}
