@@ -69,7 +69,8 @@ export function createTokens(layer) {
 		face.className = 'token-face';
 		node.append(face);
 		layer.append(node);
-		return { node, front: face, face: '', count: 0, width: 0, shift: 0, isNew: true, path: null, geometry: null };
+		const fresh = { face: '', count: 0, width: 0, shift: 0, isNew: true };
+		return { node, front: face, ...fresh, path: null, geometry: null };
 	}
 
 	function move(token, flight, progress, geometry, placed) {
