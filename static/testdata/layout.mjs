@@ -24,7 +24,7 @@ assert.deepEqual(offsetScale({ start: 10, end: 90 }, tank).fold.from, 10);
 // Columns stand side by side and links end above the logs.
 const stage = {
   width: 1032, height: 500, unit: 16, narrow: false,
-  producers: ['checkout'], brokers: [1, 2, 3], controllers: [101, 102, 103],
+  producers: [{ id: 'checkout', isNamed: false }], hasForm: true, brokers: [1, 2, 3], controllers: [101, 102, 103],
   readers: ['billing', 'shipping', 'third'], pipes: 2,
 };
 const geometry = stageGeometry(stage);
@@ -37,11 +37,11 @@ assert.ok(arc(geometry, 1, 101).at(0.5).y > geometry.floor, 'controllers are lin
 
 // More tokens than can be told apart become one a link, and none is forgotten.
 const flights = Array.from({ length: 90 }, (_, i) => ({
-  id: `m${i}`, from: 1, to: 2 + (i % 2), kind: 'ask', count: 1,
+  flight: { id: `m${i}`, from: 1, to: 2 + (i % 2), kind: 'ask', count: 1 }, progress: i / 90,
 }));
 const merged = aggregate(flights);
 assert.equal(merged.length, 2);
-assert.equal(merged.reduce((sum, flight) => sum + flight.count, 0), 90);
+assert.equal(merged.reduce((sum, { flight }) => sum + flight.count, 0), 90);
 
 // A scene from a state: who leads, what is committed, where two histories differ.
 const batch = (base, epoch) => ({

@@ -75,7 +75,8 @@ func (p *Program) end() {
 	p.Pending, p.Sent, p.Unkept, p.Batches = 0, 0, 0, []OwnBatch{}
 	p.Member, p.Generation, p.State = "", -1, ""
 	for i := range p.Partitions {
-		p.Partitions[i].Assigned, p.Partitions[i].Position = false, -1
+		own := &p.Partitions[i]
+		own.Assigned, own.Began, own.Position = false, -1, -1
 	}
 }
 
@@ -176,7 +177,7 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 	case event.KindPositionMoved:
 		e := c.PositionMoved(r)
 		if part := s.part(p, e.Topic, e.Partition); part != nil {
-			part.Position = e.After
+			part.Began, part.Position = e.After, e.After
 		}
 	case event.KindRecordsPolled:
 		e := c.RecordsPolled(r)
@@ -203,7 +204,7 @@ func (s *State) part(p *Program, topic string, index int32) *OwnPartition {
 			s.NotKept.Programs++
 			return nil
 		}
-		key.Acknowledged, key.Position, key.Committed = -1, -1, -1
+		key.Acknowledged, key.Began, key.Position, key.Committed = -1, -1, -1, -1
 		p.Partitions = slices.Insert(p.Partitions, at, key)
 	}
 	return &p.Partitions[at]

@@ -447,6 +447,7 @@ type OwnPartition struct {
 	// Acknowledged is the highest offset that a producer was told, -1 before.
 	Acknowledged event.Offset `json:"acknowledged,string"`
 	Assigned     bool         `json:"assigned"`
+	Began        event.Offset `json:"began,string"`     // where it began to read; -1 before
 	Position     event.Offset `json:"position,string"`  // -1 while it is not known
 	Committed    event.Offset `json:"committed,string"` // -1 for never
 }

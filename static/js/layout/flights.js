@@ -2,10 +2,13 @@
 // Pure; the view gives them time and place.
 
 import { REST, producerColumn, readerColumn } from './geometry.js';
+import { carries } from './clients.js';
 import { recordAt } from './scene.js';
 
 const CHIPS_MOST = 2;
 const ELEMENTS_MOST = 24;
+const FIRST_OUTSIDE = 1 << 20; // the number of the first connection from outside
+const STAGES = 5; // of a way: two tokens in one of them cover each other
 const ERROR_WORDS = {
 	3: 'unknown topic',
 	6: 'not the leader',
@@ -42,18 +45,17 @@ export function flightOfMessage(scene, message, follow) {
 	const flight = { id: `m${message.id}`, from, to, idle: message.idle, ...blank };
 	if (low) return { ...flight, kind: 'dot', text: api };
 	const inFocus = concerns(scene, message);
-	if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message) };
+	if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message, follow) };
+	// What followers and readers ask of other partitions is a dot, unless it carries records.
+	if (api === 'Fetch' && !inFocus && !message.records) return { ...flight, kind: 'dot' };
 	if (api === 'Fetch' && !isAnswer) {
-		return { ...flight, kind: 'ask', text: `fetch from ${message.offset}`, dim: !inFocus };
+		return { ...flight, kind: 'ask', text: `fetch from ${message.offset}` };
 	}
 	if (api === 'Fetch' && message.records > 0) {
 		const parcel = chipsOf(scene, message, follow);
 		return { ...flight, ...parcel, kind: 'parcel', note: inFocus ? `HW ${message.hw}` : '' };
 	}
-	if (api === 'Fetch') {
-		const text = inFocus ? `HW ${message.hw}` : 'nothing new';
-		return { ...flight, kind: 'answer', text, dim: !inFocus };
-	}
+	if (api === 'Fetch') return { ...flight, kind: 'answer', text: `HW ${message.hw}` };
 	return { ...flight, kind: isAnswer ? 'answer' : 'ask', text: wordsOf(api) };
 }
 
@@ -63,8 +65,10 @@ export function flightOfMessage(scene, message, follow) {
 export function flightOfClient(scene, event, follow) {
 	const { fields, node } = event;
 	const isAnswer = event.event === 'ResponseSent';
-	const column = clientColumn(scene, Number(fields.connection));
-	if (!column) return null;
+	const connection = Number(fields.connection);
+	const column = clientColumn(scene, connection);
+	// Clients inside the cluster send messages, as brokers do, and those fly already.
+	if (!column || connection < FIRST_OUTSIDE) return null;
 	const message = {
 		topic: fields.topic,
 		partition: fields.partition,
@@ -84,9 +88,22 @@ export function flightOfClient(scene, event, follow) {
 	return { ...flight, ...face };
 }
 
-function builtInProduce(scene, message) {
-	if (message.isAnswer) return { kind: 'answer', text: `ack ${message.offset}` };
-	return clientQuestion(scene, { api: 'Produce' }, message);
+function builtInProduce(scene, message, follow) {
+	if (message.isAnswer) {
+		const isRefused = message.offset < 0;
+		return { kind: 'answer', text: isRefused ? 'refused' : `ack ${message.offset}`,
+			alarm: isRefused };
+	}
+	const client = scene.clientOf.get(message.from);
+	const isIn = (batch) => batch.state === 'sent' && batch.to === message.to &&
+		(!message.topic || concerns({ focus: message }, batch));
+	const batches = client?.batches?.filter(isIn) ?? [];
+	const [first] = batches;
+	const records = batches.reduce((sum, batch) => sum + batch.records, 0);
+	const face = clientQuestion(scene, { api: 'Produce' }, first ? { ...first, records } : message);
+	const followed = batches.some((batch) => carries(client, batch, follow));
+	const chips = followed && records === 1 ? [follow.key] : face.chips;
+	return { ...face, chips, followed, note: client?.words?.[0] ?? '' };
 }
 
 const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };
@@ -158,16 +175,25 @@ export function landing(geometry, column) {
 	return geometry.columns[rest] ? rest : null;
 }
 
-/** More tokens than can be told apart become one per link, direction and kind, counted.
- *  @param {Flight[]} flights @returns {Flight[]} */
-export function aggregate(flights) {
-	if (flights.length <= ELEMENTS_MOST) return flights;
+/** Tokens of one kind that are at the same place of the same link would cover each other: they are
+ *  one, counted. More than can be told apart become one per link, direction and kind.
+ *  @param {{flight: Flight, progress: number}[]} travellers
+ *  @returns {{flight: Flight, progress: number}[]} */
+export function aggregate(travellers) {
+	const isMany = travellers.length > ELEMENTS_MOST;
 	const groups = new Map();
-	for (const flight of flights) {
-		const id = `${flight.from}>${flight.to}/${flight.kind}`;
+	for (const traveller of travellers) {
+		const { flight, progress } = traveller;
+		const stage = isMany ? 0 : Math.floor(progress * STAGES);
+		const id = `${flight.from}>${flight.to}/${flight.kind}/${stage}`;
 		const group = groups.get(id);
-		if (group) group.count += flight.count;
-		else groups.set(id, { ...flight, id: `g${id}` });
+		if (!group) {
+			groups.set(id, traveller);
+			continue;
+		}
+		const face = group.flight.followed || !flight.followed ? group.flight : flight;
+		const count = group.flight.count + flight.count;
+		groups.set(id, { ...group, flight: { ...face, id: group.flight.id, count } });
 	}
 	return [...groups.values()].slice(0, ELEMENTS_MOST);
 }

@@ -20,7 +20,9 @@ const WIDE = {
 	pipe: 0.5,
 	pipeGap: 0.32,
 	laneTop: 1.6,
-	lane: 2.15,
+	lane: 2.3,
+	card: 8.2,
+	rest: 1.9,
 };
 const NARROW = {
 	...WIDE,
@@ -43,7 +45,7 @@ const NARROW = {
 const PIPES_FROM = 9.4; // rem of broker width
 const PIPES_MOST = 5;
 const COMPOSED_FOR = 64; // rem of stage width; what is wider is shared out
-const SEND_FORM = 13.2; // rem that the form takes above the producers' foot
+const SEND_FORM = 14.2; // rem that the form takes of the producers' column
 export const READERS_MOST = 2;
 
 /** Names of the columns that stand for many clients. */
@@ -52,8 +54,8 @@ export const producerColumn = (clientId) => `producer ${clientId}`;
 export const readerColumn = (clientId) => `reader ${clientId}`;
 
 /** @param {{width: number, height: number, unit: number, narrow: boolean,
- * producers: string[], brokers: number[], controllers: number[], readers: string[],
- * pipes: number}} stage */
+ * producers: {id: string, isNamed: boolean}[], hasForm: boolean, brokers: number[],
+ * controllers: number[], readers: string[], pipes: number}} stage */
 export function stageGeometry(stage) {
 	const { width, height, unit, narrow, brokers } = stage;
 	const shape = narrow ? NARROW : WIDE;
@@ -87,37 +89,55 @@ export function stageGeometry(stage) {
 		...{ producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots },
 		firstBroker: left + slack / 2,
 	};
+	places.rows = producerRows(stage, places);
 	const columns = columnsOf(stage, places);
 	const first = brokers.length ? columns[brokers[0]].x : left;
 	return {
 		width, height, unit, narrow, shape, tank, isr, plinth, quorum, columns, pipes,
 		floor: tank.top + tank.height,
 		cellWidth: tankWidth / unit - 2.2, // rem, without epoch band and rail
-		producers: { x: px(shape.pad), width: producerWidth, lanes: lanesThatFit(places) },
+		producers: { x: px(shape.pad), width: producerWidth, ...places.rows },
 		readers: { x: width - px(shape.pad) - readersWidth, width: readersWidth },
 		ruler: { x: first - px(shape.ruler), width: px(shape.ruler) },
 		sea: { x: first - px(shape.ruler) * 0.15, width: width - first + px(shape.ruler) * 0.15 },
 	};
 }
 
-function lanesThatFit({ shape, px, plinth }) {
-	const room = plinth.top - px(SEND_FORM - shape.plinth - shape.quorum + 5) - px(shape.laneTop);
-	return Math.max(1, Math.floor(room / px(shape.lane)));
+/** Who writes, from above: a named producer has a card with its accumulator as long as there is
+ *  room, then a line like everybody else; those for whom there is none stand behind the last line.
+ *  @returns {{rows: {id: string, isCard: boolean, top: number, height: number}[], rest: number,
+ *  hidden: number}} */
+function producerRows({ producers, hasForm }, { shape, px, height }) {
+	const room = height - px(shape.laneTop + (hasForm ? SEND_FORM : shape.pad));
+	const isCard = producers.map((each) => each.isNamed);
+	const tall = (i) => px(isCard[i] ? shape.card : shape.lane);
+	let shown = producers.length;
+	const used = () => {
+		const rest = shown < producers.length ? px(shape.rest) : 0;
+		return producers.slice(0, shown).reduce((sum, _, i) => sum + tall(i), rest);
+	};
+	while (used() > room && isCard.lastIndexOf(true) > 0) isCard[isCard.lastIndexOf(true)] = false;
+	while (used() > room && shown > 1) shown -= 1;
+	let top = px(shape.laneTop);
+	const rows = producers.slice(0, shown).map(({ id }, i) => {
+		const row = { id, isCard: isCard[i], top, height: tall(i) };
+		top += row.height;
+		return row;
+	});
+	return { rows, rest: top, hidden: producers.length - shown };
 }
 
-function columnsOf({ producers, brokers, controllers, readers }, places) {
+function columnsOf({ brokers, controllers, readers }, places) {
 	const { shape, px, tank, quorum, narrow, width, brokerWidth, tankWidth } = places;
 	const columns = {};
-	const lanes = lanesThatFit(places);
-	const lanePort = (i) => ({
-		x: px(shape.pad) + places.producerWidth,
-		y: px(shape.laneTop + (Math.min(i, lanes - 1) + 0.5) * shape.lane),
-	});
+	const { rows, rest } = places.rows;
+	const x = px(shape.pad) + places.producerWidth;
 	if (!narrow) {
-		producers.forEach((id, i) => {
-			columns[producerColumn(id)] = { kind: 'producer', lane: i, port: lanePort(i) };
-		});
-		columns[producerColumn(REST)] = { kind: 'producer', port: lanePort(lanes - 1) };
+		for (const row of rows) {
+			const y = row.top + Math.min(row.height, px(shape.lane)) / 2;
+			columns[producerColumn(row.id)] = { kind: 'producer', port: { x, y } };
+		}
+		columns[producerColumn(REST)] = { kind: 'producer', port: { x, y: rest + px(0.8) } };
 	}
 	brokers.forEach((id, i) => {
 		const x = places.firstBroker + i * (brokerWidth + px(shape.brokerGap));
@@ -156,9 +176,13 @@ export function arc({ columns, tank, quorum, unit }, from, to) {
 	const b = lean(columns, to, from, unit);
 	const span = Math.abs(b.x - a.x);
 	const rise = Math.min(tank.top - unit, unit * 1.5 + span * 0.2) / 0.75;
+	// A line that stands beside the tanks rises first, so that its arc goes over them.
+	const besideTheTanks = (end, span) => (end.y < tank.top - unit * 2
+		? { x: end.x + span * 0.45, y: end.y - unit * 0.8 }
+		: { x: end.x + unit * 2, y: tank.top - rise * 1.3 });
 	const control = (end, kind) =>
 		kind === 'producer'
-			? { x: end.x + span * 0.45, y: end.y - unit * 0.8 }
+			? besideTheTanks(end, span)
 			: { x: end.x, y: tank.top - rise };
 	return curve(a, control(a, kinds[0]), control(b, kinds[1]), b);
 }

@@ -10,6 +10,8 @@ const TIGHT_BELOW = 2.3;
 const ROW_BESIDE_FOLD = 1.5;
 const FOLD = 2.6; // rem
 const FEWEST_ROWS = 2;
+const ROWS_BESIDE_HOLES = 6;
+const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the height
 
 /**
  * @typedef {object} Scale
@@ -20,15 +22,20 @@ const FEWEST_ROWS = 2;
  * @property {(offset: number) => number} y height of the line that position `offset` sits on
  */
 
-/** @param {{start: number, end: number}} range the offsets that any replica holds
+/** @param {{start: number, end: number, isCompacted?: boolean, holesTo?: number}} range the offsets
+ *  that any replica holds; of a compacted log that is folded, what lies above the last hole has
+ *  rows, and the rest of the room is the fold's
  *  @param {{height: number, unit: number, headroom: number}} tank
  *  @returns {Scale} */
-export function offsetScale({ start, end }, { height, unit, headroom }) {
-	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + FOLD, height / unit - headroom);
+export function offsetScale(range, { height, unit, headroom }) {
+	const { start, end } = range;
+	const air = range.isCompacted ? Math.min(headroom, AIR_OF_COMPACTED) : headroom;
+	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + FOLD, height / unit - air);
 	const count = Math.max(end - start, FEWEST_ROWS);
 	const whole = ROW_SIZES.find((rem) => count * rem <= room);
 	const size = whole ?? ROW_BESIDE_FOLD;
-	const rows = whole ? count : Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
+	const most = Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
+	const rows = whole ? count : range.isCompacted ? rowsAboveHoles(range, most) : most;
 	const from = whole ? start : end - rows;
 	const fold = whole ? null : { from: start, to: from };
 	const foldHeight = fold ? (room - rows * size) * unit : 0;
@@ -51,4 +58,9 @@ export function offsetScale({ start, end }, { height, unit, headroom }) {
 		isTight: size < TIGHT_BELOW,
 		y,
 	};
+}
+
+function rowsAboveHoles({ end, holesTo }, most) {
+	const above = end - holesTo;
+	return above > most || above < FEWEST_ROWS ? Math.min(most, ROWS_BESIDE_HOLES) : above;
 }

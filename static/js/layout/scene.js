@@ -1,9 +1,11 @@
 // The scene: what the page needs of the folded state, for one partition in focus, in
 // numbers instead of strings. The only module that knows the names of the state's fields.
 
+import { clientsOf } from './clients.js';
+import { threadAt, threadsOf } from './threads.js';
+
 const NO_LEADER = -1;
 const INTERNAL = /^__/;
-const BUILT_IN = 'this page'; // the client inside the cluster that the send form uses
 
 /**
  * @typedef {object} Node
@@ -17,7 +19,8 @@ const BUILT_IN = 'this page'; // the client inside the cluster that the send for
  */
 
 /** @param {object} state the fold, as JSON
- *  @param {{topic: string|null, partition: number}} wanted the partition to look at */
+ *  @param {{topic: string|null, partition: number, reader?: string, producer?: string}} wanted the
+ *  partition to look at, and the clients that were picked */
 export function sceneOf(state, wanted) {
 	const nodes = listOf(state.nodes).map(nodeOf);
 	const topics = listOf(state.topics)
@@ -25,9 +28,8 @@ export function sceneOf(state, wanted) {
 		.map(topicOf)
 		.sort(byUse);
 	const brokers = nodes.filter((node) => node.role === 'broker');
-	const focus = focusOf(topics, wanted);
-	const builtIn = nodes.filter((node) => node.role === 'client').map((node) => node.id);
-	const clients = clientsOf(listOf(state.clients), focus, builtIn);
+	const focus = focusOf(topics, wanted, listOf(state.configs));
+	const clients = clientsOf(state, focus, wanted);
 	return {
 		seq: Number(state.seq ?? 0),
 		at: Number(state.at ?? 0),
@@ -41,6 +43,7 @@ export function sceneOf(state, wanted) {
 		timers: listOf(state.timers).map(timerOf),
 		messages: listOf(state.messages).map(messageOf),
 		links: listOf(state.links).map(linkOf),
+		metadataHw: number(state.metadata?.highWatermark, -1),
 		vitals: vitalsOf(topics, nodes, { clients: listOf(state.clients), counters: state.counters }),
 	};
 }
@@ -66,6 +69,7 @@ function nodeOf(node) {
 		state: node.state ?? '',
 		term: number(node.term),
 		stored: number(node.metadataStored, -1),
+		replayed: number(node.metadataOffset, -1),
 		diskFault: node.diskFault ?? '',
 		isLeaving: Boolean(node.controlledShutdown),
 	};
@@ -112,6 +116,11 @@ function copyOf(id, copy) {
 		synced: Math.max(start, number(copy.synced)),
 		start,
 		isr: listOf(copy.isr),
+		lso: Math.max(0, number(copy.lso)),
+		holes: listOf(copy.holes).map((hole) => ({ from: number(hole.from), to: number(hole.to) })),
+		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
+		cleaned: copy.cleaned ? number(copy.cleaned.firstDirty) : null,
+		threads: threadsOf(listOf(copy.transactions)),
 		epochs: listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) })),
 		segments: listOf(copy.segments).map(Number),
 		batches: listOf(copy.batches).map(batchOf),
@@ -130,9 +139,10 @@ const batchOf = (batch) => ({
 	sequence: batch.sequence,
 	codec: batch.codec || 'none',
 	control: batch.control,
+	transactional: Boolean(batch.transactional),
 });
 
-function focusOf(topics, wanted) {
+function focusOf(topics, wanted, configs) {
 	const topic = topics.find((t) => t.name === wanted.topic) ?? topics[0];
 	if (!topic) return null;
 	const partition =
@@ -150,8 +160,12 @@ function focusOf(topics, wanted) {
 		copies,
 		leading: leading ?? null,
 		hw: leading ? leading.hw : Math.max(0, ...all.map((copy) => copy.hw)),
+		lso: leading ? Math.min(leading.lso, leading.hw) : null,
 		start: all.length ? Math.min(...all.map((copy) => copy.start)) : 0,
 		end: Math.max(0, ...ends),
+		isCompacted: configs.some((config) => config.resource === topic.name &&
+			config.name === 'cleanup.policy' && config.value.includes('compact')),
+		holesTo: Math.max(0, ...all.flatMap((copy) => copy.holes.map((hole) => hole.to))),
 		records: recordsOf(partition.described),
 	};
 }
@@ -185,15 +199,18 @@ export function entriesOf(focus, copy, from, to) {
 	const cells = (batches, isCut) =>
 		batches
 			.filter((batch) => batch.last >= from && batch.base < to)
-			.flatMap((batch) => cellsOf(focus, batch, Math.max(from, batch.base), to, isCut));
+			.flatMap((batch) => cellsOf(focus, copy, batch, Math.max(from, batch.base), to, isCut));
 	return [...cells(copy.batches, false), ...cells(copy.cut, true)];
 }
 
-function cellsOf(focus, batch, from, to, isCut) {
+function cellsOf(focus, copy, batch, from, to, isCut) {
 	const cells = [];
 	for (let offset = from; offset <= batch.last && offset < to; offset += 1) {
+		const isHole = copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
+		if (isHole && !isCut) continue;
 		const record = recordAt(focus, offset, batch.epoch);
 		cells.push({
+			thread: isCut ? null : threadAt(copy.threads, batch, offset),
 			offset,
 			epoch: batch.epoch,
 			base: batch.base,
@@ -223,60 +240,6 @@ function pipesOf(topics, focus) {
 		const most = Math.max(4, ...[...levels.values()].map((level) => level.leo));
 		return { partition: p.partition, leader: p.leader, levels, capacity: most * 1.25 };
 	});
-}
-
-/** Connections with the same client id are one client; what it asks for says what it is. */
-function clientsOf(connections, focus, builtIn) {
-	const byName = new Map();
-	if (builtIn.length) byName.set(BUILT_IN, { ...newClient(BUILT_IN), connections: builtIn });
-	for (const connection of connections) {
-		const id = connection.clientId || `connection ${connection.connection}`;
-		const client = byName.get(id) ?? newClient(id);
-		byName.set(id, client);
-		addConnection(client, connection, focus);
-	}
-	const all = [...byName.values()].sort(
-		(a, b) => (b.id === BUILT_IN) - (a.id === BUILT_IN) || (a.id < b.id ? -1 : 1),
-	);
-	const readers = all.filter((client) => client.fetches > 0 && client.fetches >= client.produces);
-	return {
-		producers: all.filter((client) => !readers.includes(client)),
-		readers,
-		clientOf: new Map(all.flatMap((c) => c.connections.map((connection) => [connection, c]))),
-	};
-}
-
-const newClient = (id) => ({
-	id,
-	software: '',
-	address: '',
-	connections: [],
-	nodes: [],
-	produces: 0,
-	fetches: 0,
-	open: 0,
-	position: null,
-	last: null,
-});
-
-function addConnection(client, connection, focus) {
-	const { lastRequest: last } = connection;
-	const counts = connection.requests ?? {};
-	client.connections.push(connection.connection);
-	client.nodes.push(connection.node);
-	client.software ||= connection.software;
-	client.address ||= connection.address;
-	client.produces += counts.Produce ?? 0;
-	client.fetches += counts.Fetch ?? 0;
-	client.open += number(connection.open);
-	if (!last) return;
-	if (!client.last || number(last.at) >= client.last.at) {
-		client.last = { api: last.api, node: connection.node, at: number(last.at) };
-	}
-	const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
-	if (last.api === 'Fetch' && isHere) {
-		client.position = Math.max(client.position ?? 0, number(last.offset));
-	}
 }
 
 const waitOf = (wait) => ({

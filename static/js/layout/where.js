@@ -3,9 +3,11 @@
 // down) or gone.
 
 import { idList, shortOffset } from './format.js';
+import { threadAt } from './threads.js';
 
 /**
- * @typedef {{topic: string, partition: number, offset: number, epoch: number, key: string}} Follow
+ * @typedef {{topic: string, partition: number, offset: number, epoch: number, key: string,
+ *   maker: {node: number, batch: string} | null}} Follow its maker is the producer and its batch
  * @typedef {{id: string, label: string, status: string, note: string}} Station
  */
 
@@ -19,7 +21,7 @@ export function whereabouts(scene, follow) {
 	const isThere = leading !== null && holds(leading, follow);
 	const isCommitted = isThere && follow.offset < leading.hw;
 	return [
-		{ id: 'sent', label: 'sent', status: 'past', note: `offset ${shortOffset(follow.offset)}` },
+		sent(scene, follow, holders),
 		...holders,
 		committed(focus, follow, isThere, isCommitted),
 		...read(scene, follow, isCommitted),
@@ -76,14 +78,75 @@ function committed(focus, follow, isThere, isCommitted) {
 	};
 }
 
+/** At its producer: still in the accumulator, under way, and what the producer believes. */
+function sent(scene, follow, holders) {
+	const maker = follow.maker && scene.clientOf.get(follow.maker.node);
+	const station = { id: 'sent', label: maker ? maker.id : 'sent' };
+	const batch = maker?.batches.find((each) => each.batch === follow.maker.batch);
+	if (batch) {
+		const isSent = batch.state === 'sent';
+		return { ...station, status: isSent ? 'past' : 'here',
+			note: isSent ? 'sent, no answer yet' : 'in the accumulator' };
+	}
+	const isWritten = holders.some(({ status }) => status !== 'ahead');
+	if (maker && !isWritten) return { ...station, status: 'ahead', note: 'not yet' };
+	const told = maker?.acknowledged.some((each) => each.topic === follow.topic &&
+		each.partition === follow.partition && each.offset >= follow.offset);
+	const note = told ? 'acknowledged' : `offset ${shortOffset(follow.offset)}`;
+	return { ...station, status: 'past', note };
+}
+
+/** @returns {boolean} whether a reader was given an offset: it lies between where it began to read
+ *  and its position */
+export const hasRead = (reader, offset) =>
+	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
+
 function read(scene, follow, isCommitted) {
-	const readers = scene.readers.filter((reader) => reader.position !== null).slice(0, 2);
+	const readers = scene.readers
+		.filter((reader) => reader.position !== null || reader.committed !== null)
+		.slice(0, 2);
 	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	return readers.map((reader) => {
-		const has = isCommitted && reader.position > follow.offset;
-		const note = has ? 'delivered' : 'not yet';
-		return { id: `r-${reader.id}`, label: reader.id, status: has ? 'here' : 'ahead', note };
+		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
+		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
+			return { ...station, status: 'here', note: `committed by ${reader.group}` };
+		}
+		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso;
+		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
+		if (!isCommitted || !hasRead(reader, follow.offset)) {
+			return { ...station, status: 'ahead', note: 'not yet' };
+		}
+		if (reader.isolation && isAborted(scene.focus.leading, follow.offset)) {
+			return { ...station, status: 'gone', note: 'aborted' };
+		}
+		return { ...station, status: 'here', note: reader.group ? 'read, not committed' : 'read' };
 	});
+}
+
+function isAborted(copy, offset) {
+	const batch = copy.batches.find((each) => each.base <= offset && offset <= each.last);
+	return Boolean(batch) && threadAt(copy.threads, batch, offset)?.state === 'aborted';
+}
+
+/** What a fact means for the followed record, in one sentence; '' when nothing.
+ *  @param {{event: string, node: number, fields: object}} event @param {Follow|null} follow */
+export function meaningOf(scene, { event, node, fields }, follow) {
+	const isHere = follow && fields.topic === follow.topic && fields.partition === follow.partition;
+	if (!isHere) return '';
+	const name = follow.key || `offset ${follow.offset}`;
+	const { leader } = scene.focus ?? {};
+	const passes = Number(fields.before) <= follow.offset && follow.offset < Number(fields.after);
+	if (event === 'HighWatermarkMoved' && passes) {
+		return node === leader
+			? `${name} lies below it now: it is committed, and readers may have it.`
+			: `Now broker ${node} knows, too, that ${name} is committed.`;
+	}
+	if (event === 'RecordsPolled' && passes) return `${name} is among them.`;
+	if (event === 'BatchAppended' && node === leader && Number(fields.baseOffset) <= follow.offset &&
+		follow.offset <= Number(fields.lastOffset)) {
+		return `${name} is in the log of the leader, and not committed yet.`;
+	}
+	return '';
 }
 
 /** Why the followed record is not committed; '' when it is, or is gone.

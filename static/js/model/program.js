@@ -46,7 +46,8 @@ export function applyProgram(state, event) {
 		case "CommitFailed": return fail(program, event.at, f.reason);
 		case "PartitionAssigned": return setPart(state, program, f, { assigned: true });
 		case "PartitionRevoked": return setPart(state, program, f, { assigned: false });
-		case "PositionMoved": return setPart(state, program, f, { position: f.after });
+		case "PositionMoved":
+			return setPart(state, program, f, { began: f.after, position: f.after });
 		case "RecordsPolled":
 			program.polled += f.records;
 			return setPart(state, program, f, { position: f.after });
@@ -76,7 +77,8 @@ export function endProgram(state, node) {
 	if (!program) return;
 	Object.assign(program, { alive: false, memory: "0", blocked: "", transaction: "", pending: 0,
 		sent: 0, unkept: 0, batches: [], member: "", generation: -1, state: "" });
-	program.partitions = program.partitions.map((p) => ({ ...p, assigned: false, position: "-1" }));
+	program.partitions = program.partitions.map((p) => ({ ...p, assigned: false, began: "-1",
+		position: "-1" }));
 }
 
 function fail(program, at, reason) {
@@ -152,7 +154,7 @@ function partAt(state, program, f) {
 		return undefined;
 	}
 	const part = { topic: f.topic, partition: f.partition, acknowledged: "-1", assigned: false,
-		position: "-1", committed: "-1" };
+		began: "-1", position: "-1", committed: "-1" };
 	insertSorted(program.partitions, part, compareParts);
 	return part;
 }

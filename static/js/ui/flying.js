@@ -119,15 +119,16 @@ export function createFlying(still) {
 
 const isUnderWay = (scene, id) => scene.messages.some((message) => `m${message.id}` === id);
 
-/** Those that left one node and stand still would cover each other, so they step aside; too
- *  many become one, counted. */
+/** Columns that are not on the stage share one place, so what goes to them is one link. Those that
+ *  left one node and stand still would cover each other, so they step aside. */
 function gather(travellers, geometry) {
-	const seen = travellers.filter(({ flight }) => landing(geometry, flight.from) !== null);
-	const byId = new Map(seen.map((traveller) => [traveller.flight.id, traveller.progress]));
-	const flights = aggregate(seen.map(({ flight }) => flight));
+	const landed = [];
+	for (const { flight, progress } of travellers) {
+		const [from, to] = [landing(geometry, flight.from), landing(geometry, flight.to)];
+		if (from !== null && to !== null) landed.push({ flight: { ...flight, from, to }, progress });
+	}
 	const places = new Map();
-	return flights.map((flight) => {
-		const progress = byId.get(flight.id) ?? WAITS_AT;
+	return aggregate(landed).map(({ flight, progress }) => {
 		const spot = `${flight.from}/${progress.toFixed(1)}`;
 		const rank = places.get(spot) ?? 0;
 		places.set(spot, rank + 1);

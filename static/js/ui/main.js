@@ -25,6 +25,8 @@ const ui = {
 	partition: 0,
 	select: null, // { node, offset, epoch }
 	follow: null,
+	reader: '', // who was put on the stage, of the readers and of the producers
+	producer: '',
 	expected: null, // a record that the form just sent, and that will be followed
 	broker: null, // the picked one, for K U R X
 	tab: 'batch',
@@ -57,7 +59,10 @@ const session = createSession({
 		expect(events);
 		flying.take(events, currentScene(), ui.follow, performance.now());
 	},
-	onArrived: (events) => lesson?.onArrived(events),
+	onArrived(events) {
+		if (session.hold) expect(events); // it is followed on its way, and not only from the log on
+		lesson?.onArrived(events);
+	},
 	onStatus: (status) => status !== 'connecting' && lesson?.onStatus(),
 });
 
@@ -71,15 +76,21 @@ function expect(events) {
 		if (expected.topic !== null && fields.topic !== expected.topic) continue;
 		const offset = Number(fields.offset);
 		ui.expected = null;
-		ui.topic = fields.topic;
-		ui.partition = fields.partition;
-		forget();
-		const epoch = recordAt(currentScene().focus, offset)?.epoch ?? 0;
 		const { topic, partition, key } = fields;
-		ui.follow = { topic, partition, offset, epoch, key };
+		ui.topic = topic;
+		ui.partition = partition;
+		forget();
+		const { focus } = sceneOf(session.film.head(), ui);
+		const epoch = recordAt(focus, offset)?.epoch ?? 0;
+		const maker = session.makerOf(batchAt(focus, offset), fields);
+		ui.follow = { topic, partition, offset, epoch, key, maker };
 		return;
 	}
 }
+
+const batchAt = (focus, offset) =>
+	[...focus.copies.values()].flatMap((copy) => copy.batches)
+		.find((batch) => batch.base <= offset && offset <= batch.last);
 
 let known = null; // the scene of the moment, until something changes
 const forget = () => {
@@ -104,7 +115,9 @@ const act = {
 	follow(entry) {
 		const { focus } = currentScene();
 		const { offset, epoch, key } = entry;
-		const follow = { topic: focus.topic, partition: focus.partition, offset, epoch, key };
+		const { topic, partition } = focus;
+		const maker = session.makerOf(entry.batch ?? batchAt(focus, offset), focus);
+		const follow = { topic, partition, offset, epoch, key, maker };
 		set({ follow, passport: { answer: null, error: '' } });
 	},
 	followPicked() {
@@ -114,6 +127,8 @@ const act = {
 		act.follow({ ...ui.select, key: record?.key ?? '' });
 	},
 	unfollow: () => set({ follow: null }),
+	/** @param {'reader'|'producer'} role @param {string} id who is to stand on the stage */
+	stand: (role, id) => set({ [role]: id }),
 	lookAt: (topic, partition) => set({ topic, partition, select: null, batch: { status: 'none' } }),
 	/** @param {string} topic @param {number} partition looked at, unless it is already */
 	turnTo(topic, partition) {

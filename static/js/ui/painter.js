@@ -4,12 +4,13 @@
 import { stageGeometry } from '../layout/geometry.js';
 import { offsetScale } from '../layout/scale.js';
 import { spacetime } from '../layout/spacetime.js';
-import { whyNotYet } from '../layout/where.js';
+import { meaningOf, whyNotYet } from '../layout/where.js';
 import { drawChain, drawNodes, drawPipes } from '../view/brokers.js';
-import { drawProducers, drawReaders } from '../view/clients.js';
+import { drawReaders } from '../view/clients.js';
 import { patch, setText } from '../view/dom.js';
 import * as frame from '../view/frame.js';
 import { drawInspector } from '../view/inspector.js';
+import { drawProducers } from '../view/producers.js';
 import { drawTank } from '../view/tank.js';
 import { drawFlag, drawTide } from '../view/tide.js';
 import { createTokens } from '../view/tokens.js';
@@ -93,7 +94,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 			...size.pool,
 			unit: size.unit,
 			narrow: root.dataset.layout === 'viewer',
-			producers: scene.producers.map((client) => client.id),
+			producers: scene.producers.map(({ id, isNamed }) => ({ id, isNamed })),
+			hasForm: part('app').dataset.lesson !== 'steps',
 			brokers: scene.brokers.map((node) => node.id),
 			controllers: scene.controllers.map((node) => node.id),
 			readers: scene.readers.map((client) => client.id),
@@ -163,7 +165,9 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
 		saidAt = now;
 		const saying = session.saying();
-		const waiting = ui.follow ? whyNotYet(currentScene(), ui.follow) : '';
+		const scene = currentScene();
+		const meaning = saying ? meaningOf(scene, saying.event, ui.follow) : '';
+		const waiting = meaning || (ui.follow ? whyNotYet(scene, ui.follow) : '');
 		patch(part('say'), frame.drawSay(saying, waiting));
 		if (isStill && saying) setText(part('announcer'), saying.text);
 	}

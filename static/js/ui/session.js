@@ -4,13 +4,15 @@
 
 import { createFilm } from '../model/film.js';
 import { toJSON } from '../model/state.js';
-import { namesOf, narrate, ruleText } from '../model/narrate.js';
+import { namesOf, narrate } from '../model/narrate.js';
 import { schedule } from '../model/lesson.js';
 import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
-import { kinds } from '../protocol/kinds.js';
-import { hasPin } from '../view/transport.js';
+import {
+	firstOf, isAppend, isFact, isRise, isTelling, isTurn, isVisible, itemOf, joins, mostTelling,
+	turnsOf,
+} from './telling.js';
 
 const PLAY_EVERY_MS = 320; // between two events while the past is played
 const PINS_KEPT = 400;
@@ -24,43 +26,21 @@ const HISTORY_MORE = 10_000;
 const HISTORY_MOST = 150_000;
 const FILL_AFTER_MS = 700; // without a new gap: during a flood there is no catching up
 const FILL_MOST = 5000; // events of a gap that is worth closing
-const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
-const MOVES = /^(step|live|slow|pause-time|resume-time|why)\b/; // of the page, not of the cluster
+const CLIENTS = ['client', 'producer', 'consumer']; // roles of nodes
 const STEPS_TO_REQUEST = 60; // deliveries and timers
 const FRAME_MOST_MS = 100; // of a film between two frames, so that a hidden page misses nothing
-const GRADER = 'predict'; // who asks which answer of a prediction is right
-const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
-const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
-/** What a person steps through: everything but idle messages and machinery. */
-const isVisible = ({ event, fields }) =>
-	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command) && fields.by !== GRADER;
-const isFact = (event) =>
-	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
-/** A pin marks a turn; that a new topic gets its first leaders is none. */
-const isTurn = ({ event, fields }) =>
-	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
 const isCommand = (event) => event.event === 'CommandRan' && isVisible(event);
 /** Where something of a client arrives: its request at a broker, or an answer at the client. */
 function isRequestOf({ nodes }) {
-	const clients = nodes.filter((node) => node.role === 'client').map((node) => node.id);
+	const clients = nodes.filter((node) => CLIENTS.includes(node.role)).map((node) => node.id);
 	return ({ event, node, fields }) => {
 		if (fields.idle) return false;
 		if (event === 'RequestReceived' || event === 'ResponseSent') return true;
 		return event === 'MessageDelivered' && (clients.includes(node) || clients.includes(fields.from));
 	};
 }
-const isAppend = ({ event, fields }) =>
-	event === 'BatchAppended' && !fields.topic.startsWith('__');
-/** A step of the lesson's own, which its panel shows. */
-const isOwnStep = ({ event, fields }) => event === 'CommandRan' && fields.by === 'scenario';
-/** The leader's own high watermark; followers only hear of it. */
-const isRise = ({ event, rule }) => event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
 const still = matchMedia('(prefers-reduced-motion: reduce)');
-
-/** What the caption says while everything runs; much that goes with a fact is no news. */
-const isTelling = (event) =>
-	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
 
 /** @param {object} options @param {string} options.world the path under which the world answers
  * @param {(command: string) => Promise<void>} options.command
@@ -81,6 +61,8 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		pace: { mode: 'live', rate: 1, paused: false },
 		pins: [],
 		isDirty: true,
+		isTold: false, // the caption tells a whole stretch, and not the event that was reached
+		toldFrom: 0,
 		hasState: false,
 		grain: 'event', // how far one step goes
 		lesson: null, // {next, back, resume}: what moves beyond the newest event of a lesson
@@ -257,6 +239,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 
 		moveTo(to) {
 			stop();
+			session.isTold = true;
 			moveTo(to);
 		},
 		/** Reads older events, if there are any and nobody reads yet. */
@@ -272,6 +255,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		},
 		/** Shows a stretch of events as a film. @param {() => void} done called at its end */
 		show(from, to, budget, done) {
+			session.toldFrom = from;
 			if (still.matches) {
 				session.moveTo(to);
 				session.isTold = true;
@@ -284,6 +268,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			plan = { ...schedule(events, weight, budget), events, to, done, next: 0, passed: 0 };
 			session.playing = true;
 			session.isTold = false;
+			session.toldFrom = from;
 			session.isDirty = true;
 		},
 		isFilm: () => plan !== null,
@@ -372,15 +357,29 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			return undefined;
 		},
 
+		/** Who sent a batch of a log, and which of its own batches it was; null for others than the
+		 *  named producers. @param {object} batch of a copy of the scene, in a topic and partition */
+		makerOf(batch, { topic, partition }) {
+			if (!batch) return null;
+			const { producerId, sequence, base } = batch;
+			const isIt = ({ event, fields: f }) => (event === 'BatchDrained'
+				? f.producerId === producerId && f.sequence === sequence && sequence >= 0
+				: event === 'BatchBelieved' && Number(f.baseOffset) === base &&
+					f.partition === partition && f.topic === topic);
+			const found = film.events(film.first, film.last).findLast(isIt);
+			return found ? { node: found.node, batch: found.fields.batch } : null;
+		},
+
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
-		 *  while everything runs, the newest that tells something. */
+		 *  while everything runs, the newest that tells something; after a film, what mattered most
+		 *  in it. A lesson's commands are in its panel, so they are no news. */
 		saying() {
-			const list = session.isMoving() || session.isTold ? reading.telling : reading.all;
-			for (const event of list.upTo(seq())) {
-				if (list === reading.telling && session.hold && isOwnStep(event)) continue;
-				return itemOf(event, [], namesOf(film.head()));
-			}
-			return null;
+			const isWhole = session.isMoving() || session.isTold;
+			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
+			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
+				!(isWhole && event.fields.topic?.startsWith('__'));
+			const found = session.isTold ? mostTelling(told, session.toldFrom) : firstOf(told, isNews);
+			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
 		},
 
 		/** Events up to the moment shown, newest first.
@@ -393,34 +392,9 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			for (const event of reading[eventClass].upTo(seq())) {
 				if (found.length >= most || left-- === 0 || Number(event.seq) <= film.first) break;
 				const item = itemOf(event, words, names);
-				if (item) found.push(item);
+				if (item && !joins(found.at(-1), item)) found.push(item);
 			}
 			return found;
 		},
 	});
-}
-
-/** Many moves of one high watermark are one, from where it was to where it came; of many batches
- *  that one log got, the last is told. */
-function turnsOf(events) {
-	const told = new Map();
-	for (const event of events) {
-		const { node, fields } = event;
-		const place = `${event.event}/${node}/${fields.topic}/${fields.partition}`;
-		const key = isRise(event) || isAppend(event) ? place : event.seq;
-		const { before } = told.get(key)?.fields ?? fields;
-		told.delete(key);
-		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);
-	}
-	return [...told.values()];
-}
-
-function itemOf(event, words, names) {
-	const text = narrate(event, names);
-	if (words.length) {
-		const all = `${event.event} ${text}`.toLowerCase();
-		if (!words.every((word) => all.includes(word))) return null;
-	}
-	const { seq, at, event: kind } = event;
-	return { seq: Number(seq), at: Number(at), kind, text, why: ruleText(event) };
 }

@@ -18,8 +18,9 @@ export function drawNodes(view) {
 		const box = document.getElementById(`controller-${node.id}`);
 		if (!box) continue;
 		place(box, geometry.columns[node.id], geometry.quorum);
-		say(box, controllerRole(node), controllerDuty(node));
-		if (box.title !== logOf(node)) box.title = logOf(node);
+		say(box, controllerRole(node), controllerDuty(scene, node));
+		const title = logOf(scene, node);
+		if (box.title !== title) box.title = title;
 		mark(box, node, { leads: node.state === 'leader' && node.power === 'up' });
 	}
 }
@@ -80,15 +81,23 @@ function controllerRole(node) {
 	return { leader: 'active', follower: 'voter' }[node.state] ?? (node.state || 'controller');
 }
 
-function controllerDuty(node) {
+/** The term, and how far its copy of the metadata log has come: the leader names the high
+ *  watermark, the others how much they lack. */
+function controllerDuty(scene, node) {
 	if (node.power === 'down') return node.verdict;
 	if (node.power === 'paused' && node.state === 'leader') return `was active, term ${node.term}`;
-	return node.term ? `term ${node.term}` : '';
+	if (!node.term) return '';
+	const active = scene.controllers.find((each) => each.state === 'leader' && each.power === 'up');
+	if (node === active) return `term ${node.term}, HW\u00a0${shortOffset(scene.metadataHw + 1)}`;
+	const lag = active ? Math.max(0, active.stored - node.stored) : 0;
+	return `term ${node.term}, ${lag ? `${shortOffset(lag)}\u00a0behind` : 'has\u00a0all'}`;
 }
 
-function logOf(node) {
+function logOf(scene, node) {
 	if (node.stored < 0) return '';
-	return `controller ${node.id}: metadata log stored up to ${shortOffset(node.stored)}`;
+	const holds = `controller ${node.id}: holds the metadata log up to offset `;
+	const hw = `; its high watermark is ${shortOffset(scene.metadataHw + 1)}`;
+	return holds + shortOffset(node.stored) + hw;
 }
 
 /** The other partitions a broker holds, each as a narrow pipe with its water. */

@@ -1,78 +1,27 @@
-// The outside clients: producers as lanes at the left, readers as columns at the right,
-// both by the client id they gave.
+// The readers: columns at the right, on the offset scale of the logs. A bookmark is the committed
+// offset, a triangle the position.
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
+import { hasRead } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
+import { drawMore, titleOf } from './producers.js';
 
-export function drawProducers({ scene, geometry }) {
-	if (geometry.narrow) return null;
-	const { producers: area, unit, shape } = geometry;
-	const { producers } = scene;
-	const isOver = producers.length > area.lanes;
-	const shown = producers.slice(0, isOver ? area.lanes - 1 : area.lanes);
-	const hidden = producers.slice(shown.length);
-	return h(
-		'section',
-		{
-			class: 'producers',
-			'aria-label': 'Producers',
-			'data-testid': 'producers',
-			style: { transform: `translateX(${area.x}px)`, width: `${area.width}px` },
-		},
-		h('h3', { style: { height: `${shape.laneTop * unit}px` } }, 'Clients that write'),
-		h(
-			'ol',
-			null,
-			shown.map((client) => drawLane(client, shape.lane * unit)),
-			isOver && h('li', { class: 'lane-rest' }, `and ${hidden.length} more`),
-		),
-		!producers.length && h('p', { class: 'nobody' }, 'Nobody writes yet.'),
-	);
-}
-
-function drawLane(client, height) {
-	const did = client.produces ? `${shortCount(client.produces)} produces` : lastOf(client);
-	const note = client.open ? `${client.open} open` : did;
-	return h(
-		'li',
-		{
-			class: cls('lane', { busy: client.open > 0 }),
-			key: client.id,
-			title: titleOf(client),
-			'data-testid': `client-${client.id}`,
-			style: { height: `${height}px` },
-		},
-		h('b', null, client.id),
-		h('span', null, note),
-	);
-}
-
-const lastOf = (client) => (client.last ? client.last.api : 'connected');
-
-const titleOf = (client) =>
-	[client.id, client.software, client.address, `connected to ${[...new Set(client.nodes)]}`]
-		.filter(Boolean)
-		.join(', ');
+const CELLS_MOST = 40;
 
 export function drawReaders(view) {
-	const { scene, geometry } = view;
-	const shown = geometry.narrow ? scene.readers.slice(0, 1) : scene.readers.slice(0, READERS_MOST);
+	const { scene, geometry, act } = view;
+	const most = geometry.narrow ? 1 : READERS_MOST;
+	const shown = scene.readers.slice(0, most);
 	if (!shown.length) return geometry.narrow ? null : drawNoReader(view);
-	const more = scene.readers.length - shown.length;
+	const more = drawMore(scene.readers.slice(most), 'reader', 0, act);
 	return [
 		shown.map((client) => drawReader(view, client)),
-		more > 0 &&
-			!geometry.narrow &&
-			h(
-				'p',
-				{
-					class: 'readers-rest',
-					title: scene.readers.slice(shown.length).map((client) => client.id).join(', '),
-					style: { transform: `translate(${geometry.readers.x}px, ${geometry.unit * 0.2}px)` },
-				},
-				`and ${more} more read`,
-			),
+		!geometry.narrow &&
+			more &&
+			h('div', { class: 'readers-rest', style: {
+				transform: `translate(${geometry.readers.x}px, ${geometry.unit * 0.2}px)`,
+			} }, more),
 	];
 }
 
@@ -91,20 +40,16 @@ function drawNoReader({ geometry }) {
 	);
 }
 
-function drawReader({ scene, geometry, scale, ui }, client) {
+function drawReader(view, client) {
+	const { scene, geometry, scale } = view;
 	const column = geometry.columns[readerColumn(client.id)];
 	if (!column) return null;
 	const whole = geometry.tank.height;
 	const top = (offset) => whole - scale.y(offset);
-	const { position } = client;
-	const { follow } = ui;
-	const hasRead =
-		follow && position > follow.offset && scene.focus.topic === follow.topic &&
-		scene.focus.partition === follow.partition && follow.offset >= scale.from;
 	return h(
 		'section',
 		{
-			class: 'reader',
+			class: cls('reader', { gone: !client.isAlive }),
 			key: `reader-${client.id}`,
 			'aria-label': `Reader ${client.id}`,
 			'data-testid': `client-${client.id}`,
@@ -112,30 +57,16 @@ function drawReader({ scene, geometry, scale, ui }, client) {
 			style: {
 				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
 				width: `${column.width}px`,
-				height: `${geometry.plinth.top + geometry.plinth.height - geometry.tank.top}px`,
+				height: `${geometry.height - geometry.tank.top}px`,
 			},
 		},
 		h(
 			'div',
 			{ class: 'gauge', style: { height: `${whole}px` } },
 			h('div', { class: 'gauge-line' }),
-			position !== null &&
-				h('div', {
-					class: 'read-so-far',
-					style: { transform: `translateY(${top(position)}px)`, height: `${whole}px` },
-				}),
-			hasRead && drawSeen(follow, scale, top),
-			position !== null &&
-				h(
-					'div',
-					{
-						class: 'reading',
-						title: `position ${position}: the next offset it asks for`,
-						style: { transform: `translateY(${top(position)}px)` },
-					},
-					h('b', null, shortOffset(position)),
-					icon('pointer'),
-				),
+			drawRead(view, client, top),
+			client.committed !== null && drawBookmark(client, top),
+			client.position !== null && drawPosition(client, top),
 		),
 		h(
 			'footer',
@@ -144,27 +75,102 @@ function drawReader({ scene, geometry, scale, ui }, client) {
 				style: { top: `${geometry.plinth.top - geometry.tank.top}px` },
 			},
 			h('h2', { class: 'plinth-word' }, client.id),
-			h('p', { class: 'isolation' }, `${shortCount(client.fetches)} fetches`),
-			h('p', { class: 'isolation' }, lagOf(scene, position)),
+			wordsOf(scene, client).map((words) =>
+				h('p', { class: cls('isolation', words.kind), key: words.text }, words.text),
+			),
 		),
 	);
 }
 
-const drawSeen = (follow, scale, top) =>
+/** What it has read: cells on the lines of the records; what is folded is one area. */
+function drawRead({ scene, scale, ui }, client, top) {
+	const { position } = client;
+	if (position === null) return null;
+	const { focus } = scene;
+	const from = Math.max(client.began ?? 0, scale.from, position - CELLS_MOST);
+	const cells = [];
+	for (let offset = from; offset < Math.min(position, focus.end); offset += 1) {
+		const isHole = focus.leading?.holes.some((hole) => hole.from <= offset && offset < hole.to);
+		if (!isHole) cells.push(offset);
+	}
+	const { follow } = ui;
+	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
+		follow.partition === focus.partition && follow.offset === offset;
+	const began = client.began ?? 0;
+	return [
+		scale.fold && began < from &&
+			h('div', {
+				class: 'seen',
+				key: 'before',
+				title: `${shortOffset(from - began)} read before`,
+				style: {
+					transform: `translateY(${top(from)}px)`,
+					height: `${Math.max(0, top(began) - top(from) - 3)}px`,
+				},
+			}),
+		cells.map((offset) =>
+			h(
+				'div',
+				{
+					class: cls('seen', { followed: isFollowed(offset) && hasRead(client, offset) }),
+					key: `seen-${offset}`,
+					style: {
+						transform: `translateY(${top(offset) - scale.row}px)`,
+						height: `${scale.row - 3}px`,
+					},
+				},
+				isFollowed(offset) && h('span', null, follow.key),
+			),
+		),
+	];
+}
+
+const drawBookmark = ({ id, committed, group }, top) =>
 	h(
 		'div',
 		{
-			class: 'seen followed',
-			style: {
-				transform: `translateY(${top(follow.offset) - scale.row}px)`,
-				height: `${scale.row - 3}px`,
-			},
+			class: 'ribbon',
+			title: `committed offset ${committed} of ${group}: where a restart begins`,
+			'data-testid': `committed-${id}`,
+			'data-value': committed,
+			style: { transform: `translateY(${top(committed)}px)` },
 		},
-		h('span', null, follow.key),
+		icon('ribbon'),
+		h('b', null, shortOffset(committed)),
 	);
 
-function lagOf({ focus }, position) {
-	if (position === null) return 'reads elsewhere';
-	const lag = Math.max(0, focus.hw - position);
+const drawPosition = ({ id, position }, top) =>
+	h(
+		'div',
+		{
+			class: 'reading',
+			title: `position ${position}: the next offset it asks for`,
+			'data-testid': `position-${id}`,
+			'data-value': position,
+			style: { transform: `translateY(${top(position)}px)` },
+		},
+		h('b', null, shortOffset(position)),
+		icon('pointer'),
+	);
+
+/** Up to three short lines: how it reads, for which group, and how far behind it is. */
+function wordsOf(scene, client) {
+	const lag = { text: lagOf(scene, client) };
+	const read = client.polled > 0 ? [{ text: `${shortCount(client.polled)} read` }] : [];
+	if (!client.isNamed) return [{ text: `${shortCount(client.fetches)} fetches` }, lag];
+	const words = [];
+	if (client.group) words.push({ text: `group ${client.group}` });
+	if (client.isolation) words.push({ text: client.isolation, kind: 'thread' });
+	const isJoining = client.group && client.state && client.state !== 'stable';
+	if (!client.isAlive) return [...words, { text: 'gone', kind: 'alarm' }];
+	if (client.isPaused) return [...words, { text: 'paused', kind: 'alarm' }];
+	return [...words, ...read, isJoining ? { text: client.state } : lag];
+}
+
+function lagOf({ focus }, client) {
+	const { position } = client;
+	if (position === null) return client.isNamed ? 'reads nothing here' : 'reads elsewhere';
+	const end = client.isolation ? focus.lso ?? focus.hw : focus.hw;
+	const lag = Math.max(0, end - position);
 	return lag ? `${shortOffset(lag)} behind` : 'at the end';
 }

@@ -81,21 +81,61 @@ export function drawDisk(copy, whole, top) {
 }
 
 /** History too long to draw as cells: how many offsets it holds. */
-export function drawFold({ scale }, copy, top) {
+export function drawFold(view, copy, top) {
+	const { scale } = view;
 	if (!scale.fold) return null;
 	const end = Math.min(scale.fold.to, copy.leo);
 	const count = end - Math.max(copy.start, scale.fold.from);
 	if (count <= 0) return null;
 	const isWet = copy.hw >= end;
+	const lanes = keyLanes(view, copy, top, end);
 	return h(
 		'div',
 		{
-			class: cls('fold', { wet: isWet }),
+			class: cls('fold', { wet: isWet, lanes, empty: isEmptied(copy, scale.fold.from, end) }),
 			style: {
 				top: `${top(end)}px`,
 				height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
 			},
 		},
-		h('span', null, shortOffset(count), h('i', null, ' earlier')),
+		lanes ?? h('span', null, shortOffset(count), h('i', null, ' earlier')),
+	);
+}
+
+/** Of a fold that is hardly more than a hole, only the hole is drawn. */
+const isEmptied = (copy, from, to) =>
+	copy.holes.some((hole) => hole.from <= Math.max(from, copy.start) &&
+		hole.to - from >= 0.95 * (to - from));
+
+
+const LANES_MOST = 4;
+const LANE_ROOM = 3; // rem of fold height; below there is no room for a lane and its name
+const TICK_PITCH = 3.5; // px
+
+/** History by key: a tick where a record of the key is, one lane each; null where there are too
+ *  many keys, or where the page does not know them. */
+function keyLanes({ scene, scale, geometry }, copy, top, end) {
+	const height = top(scale.fold.from) - top(end);
+	if (!scene.focus.isCompacted || height < LANE_ROOM * geometry.unit) return null;
+	const lanes = new Map(); // by key: heights of its ticks
+	for (const [at, { offset, key }] of scene.focus.records) {
+		if (typeof at !== 'number' || offset < scale.fold.from || offset >= end) continue;
+		if (copy.holes.some((hole) => hole.from <= offset && offset < hole.to)) continue;
+		if (!lanes.has(key)) lanes.set(key, new Set());
+		const y = top(offset) - top(end);
+		lanes.get(key).add(Math.round(y / TICK_PITCH) * TICK_PITCH);
+	}
+	if (!lanes.size || lanes.size > LANES_MOST) return null;
+	return [...lanes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, ticks]) =>
+		h(
+			'div',
+			{ class: 'lane-of-key', key: `lane-${key}` },
+			h(
+				'svg',
+				{ viewBox: `0 0 10 ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+				h('path', { d: [...ticks].map((y) => `M0 ${y}h10`).join('') }),
+			),
+			h('b', null, key || 'no key'),
+		),
 	);
 }

@@ -4,7 +4,9 @@
 import { shortOffset } from '../layout/format.js';
 import { entriesOf } from '../layout/scene.js';
 import { cls, h, icon } from './dom.js';
+import { lanesIn } from '../layout/threads.js';
 import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './strata.js';
+import { drawCleaner, drawHoles, drawThreads } from './fates.js';
 
 const SLIM_CELL = 6.6; // rem; up to here a large key does not fit
 const WIDE_CELL = 8.4; // rem; from here on a cell has room for the value
@@ -27,6 +29,7 @@ export function drawTank(view, node) {
 			class: cls('tank', node.power, {
 				leads: isLeader,
 				absent: !copy,
+				compacted: focus.isCompacted,
 				roomy: scale.isLarge,
 				huge: scale.isHuge,
 				tight: scale.isTight,
@@ -38,6 +41,7 @@ export function drawTank(view, node) {
 				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
 				width: `${column.tankWidth}px`,
 				height: `${whole}px`,
+				'--lanes': lanesIn(focus, scale.from, scale.to),
 			},
 		},
 		h('div', { class: 'tank-glass' }, copy && drawLog(view, node, copy, top)),
@@ -62,9 +66,12 @@ function drawLog(view, node, copy, top) {
 		drawWater(geometry.tank.height, top(copy.hw)),
 		drawEpochs(view, copy, entries, top),
 		drawFold(view, copy, top),
+		drawHoles(view, copy, top),
 		drawSegments(view, copy, top),
 		drawDisk(copy, geometry.tank.height, top),
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
+		drawThreads(view, copy, entries, top),
+		drawCleaner(copy, scale, top),
 		drawEnd(view, copy, top),
 		h(
 			'span',
@@ -98,6 +105,7 @@ function drawEntry(view, node, copy, entry, top) {
 				cut: entry.cut,
 				diverged: isDiverged,
 				control: entry.control,
+				aborted: entry.thread?.state === 'aborted' && !entry.control,
 				unknown: !entry.known && !entry.control,
 				'starts-batch': entry.offset === entry.base,
 				'ends-batch': isLast,
@@ -117,10 +125,21 @@ function drawEntry(view, node, copy, entry, top) {
 		isDiverged &&
 			h('span', { class: 'cell-differs', title: 'differs from the leader' }, '≠'),
 		entry.control
-			? h('span', { class: 'cell-control' }, 'control')
+			? drawMarker(entry.thread)
 			: drawBody(entry, hasValue(scale, geometry)),
 	);
 }
+
+/** A marker says how its transaction ended; other control records only that they are some. */
+const drawMarker = (thread) =>
+	h(
+		'span',
+		{ class: cls('cell-control', thread?.state) },
+		thread && icon(thread.state === 'committed' ? 'check' : 'cross'),
+		MARKERS[thread?.state] ?? 'control',
+	);
+
+const MARKERS = { committed: 'COMMIT', aborted: 'ABORT' };
 
 /** In a huge cell the value is a third line, and needs the height for it. */
 const hasValue = (scale, { cellWidth, unit }) =>
@@ -220,7 +239,10 @@ const drawVerdict = (node) =>
 	);
 
 function describe(entry, node, isWet) {
-	const what = entry.control ? 'control marker' : nameOf(entry);
-	const fate = entry.cut ? 'cut off' : isWet ? 'committed' : 'not committed';
+	const { thread } = entry;
+	const marker = `${MARKERS[thread?.state] ?? 'control'} marker`;
+	const what = entry.control ? marker : nameOf(entry);
+	const txn = thread && !entry.control ? `, transaction ${thread.state}` : '';
+	const fate = (entry.cut ? 'cut off' : isWet ? 'committed' : 'not committed') + txn;
 	return `offset ${entry.offset}, ${what}, epoch ${entry.epoch}, broker ${node.id}, ${fate}`;
 }

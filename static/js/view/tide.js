@@ -26,6 +26,15 @@ export function drawTide({ scene, geometry, scale }) {
 			'div',
 			{ class: 'sea', style: { left: `${sea.x}px`, width: `${sea.width}px` } },
 			focus.leading && drawWater(tank.height, top(focus.hw)),
+			isOpen(focus) &&
+				h('div', {
+					class: 'unsettled',
+					'data-testid': `unsettled-${focus.name}`,
+					style: {
+						transform: `translateY(${top(focus.hw)}px)`,
+						height: `${top(focus.lso) - top(focus.hw)}px`,
+					},
+				}),
 			offsets.map((offset) =>
 				h('div', {
 					class: 'grid-line',
@@ -37,6 +46,8 @@ export function drawTide({ scene, geometry, scale }) {
 		!geometry.narrow &&
 			offsets
 				.filter((offset) => Math.abs(top(offset) - top(focus.hw)) > unit * 0.9)
+				.filter((offset) => !isOpen(focus) ||
+					Math.abs(top(offset) - top(focus.lso)) > unit * 0.9)
 				.map((offset) =>
 					h(
 						'span',
@@ -54,20 +65,38 @@ export function drawTide({ scene, geometry, scale }) {
 	);
 }
 
-/** The line that decides what can be read, named at the ruler. */
-export function drawFlag({ scene, geometry, scale, act }) {
+/** Something below the high watermark belongs to a transaction that has not ended. */
+const isOpen = ({ lso, hw }) => lso !== null && lso < hw;
+
+/** The lines that decide what can be read, named at the ruler: the high watermark, and for those
+ *  who read committed only, the last stable offset. */
+export function drawFlag(view) {
+	const { focus } = view.scene;
+	if (!focus.leading || view.geometry.narrow) return null;
+	return [
+		isOpen(focus) &&
+			drawSign(view, 'LSO', focus.lso, 'last stable offset: an open transaction begins here'),
+		drawSign(view, 'HW', focus.hw, 'high watermark of the leader'),
+	];
+}
+
+/** Where both lines are close, the lower sign steps down so that both can be read. */
+function drawSign({ scene, geometry, scale, act }, name, offset, title) {
 	const { focus } = scene;
-	if (!focus.leading || geometry.narrow) return null;
 	const { ruler, unit, tank } = geometry;
-	const y = tank.top + tank.height - scale.y(focus.hw);
+	const gap = scale.y(focus.hw) - scale.y(offset);
+	const step = name === 'LSO' ? Math.max(0, unit * 1.6 - gap) : 0;
+	const y = tank.top + tank.height - scale.y(offset) + step;
+	const kind = name.toLowerCase();
 	return h(
 		'button',
 		{
-			class: 'flag flag-hw',
+			class: `flag flag-${kind}`,
+			key: `flag-${kind}`,
 			type: 'button',
-			title: 'high watermark of the leader: why is it here?',
-			'data-testid': 'why-hw',
-			onClick: () => act.why('hw'),
+			title: `${title}: why is it here?`,
+			'data-testid': `why-${kind}`,
+			onClick: () => act.why(kind),
 			style: {
 				transform: `translate(${ruler.x}px, ${y}px)`,
 				width: `${ruler.width - unit * 0.1}px`,
@@ -76,11 +105,11 @@ export function drawFlag({ scene, geometry, scale, act }) {
 		h(
 			'span',
 			null,
-			'HW ',
+			`${name} `,
 			h(
 				'b',
-				{ 'data-testid': `hw-${focus.name}`, 'data-value': focus.hw },
-				shortOffset(focus.hw),
+				{ 'data-testid': `${kind}-${focus.name}`, 'data-value': offset },
+				shortOffset(offset),
 			),
 		),
 	);

@@ -5,6 +5,10 @@ import { arc } from '../layout/geometry.js';
 import { landing } from '../layout/flights.js';
 
 const POOL_MOST = 32;
+const PITCH = 2.15; // rem between two tokens of a pile
+const PILE_MOST = 4;
+const SOFTLY = 0.2; // of the way to its place in the pile, a frame
+const TOP = 1.3; // rem; above it a token would lie under the toolbar
 
 /**
  * @typedef {object} Traveller a flight with its time
@@ -26,10 +30,26 @@ export function createTokens(layer) {
 			inUse.delete(id);
 			spare.push(token);
 		}
+		const placed = [];
 		for (const { flight, progress } of travellers) {
 			const token = inUse.get(flight.id) ?? take(flight);
-			if (token) move(token, flight, progress, geometry);
+			if (token) move(token, flight, progress, geometry, placed);
 		}
+	}
+
+	/** Where another token is already, this one steps below it, softly. */
+	function stepAside(token, spot, unit, placed) {
+		let y = spot.y;
+		for (let tries = 0; tries < PILE_MOST; tries += 1) {
+			const other = placed.find((each) => Math.abs(each.y - y) < PITCH * unit &&
+				Math.abs(each.x - spot.x) < each.half + spot.half);
+			if (!other) break;
+			y = other.y + PITCH * unit;
+		}
+		placed.push({ ...spot, y });
+		token.shift = token.isNew ? y - spot.y : token.shift + (y - spot.y - token.shift) * SOFTLY;
+		token.isNew = false;
+		return spot.y + token.shift;
 	}
 
 	function take(flight) {
@@ -39,6 +59,7 @@ export function createTokens(layer) {
 		token.node.hidden = false;
 		token.face = '';
 		token.path = null;
+		token.isNew = true;
 		return token;
 	}
 
@@ -48,10 +69,11 @@ export function createTokens(layer) {
 		face.className = 'token-face';
 		node.append(face);
 		layer.append(node);
-		return { node, front: face, face: '', count: 0, width: 0, path: null, geometry: null };
+		const fresh = { face: '', count: 0, width: 0, shift: 0, isNew: true };
+		return { node, front: face, ...fresh, path: null, geometry: null };
 	}
 
-	function move(token, flight, progress, geometry) {
+	function move(token, flight, progress, geometry, placed) {
 		dress(token, flight);
 		if (token.geometry !== geometry || !token.path) {
 			const from = landing(geometry, flight.from);
@@ -64,7 +86,9 @@ export function createTokens(layer) {
 		const { x, y } = token.path.at(glide(progress));
 		const half = (token.width * geometry.unit) / 2;
 		const inside = Math.min(Math.max(x, half + 4), geometry.width - half - 4);
-		token.node.style.transform = `translate(${inside.toFixed(1)}px, ${y.toFixed(1)}px)`;
+		const spot = { x: inside, y: Math.max(y, geometry.unit * TOP), half };
+		const at = flight.kind === 'dot' ? y : stepAside(token, spot, geometry.unit, placed);
+		token.node.style.transform = `translate(${inside.toFixed(1)}px, ${at.toFixed(1)}px)`;
 	}
 
 	/** The face is written once a flight; while it travels only the transform changes. */

@@ -1,0 +1,184 @@
+// Who writes and who reads: the named producers and consumers of the cluster, the client behind
+// the page's own form, and whoever connects from outside, under the client id it gave.
+
+const BUILT_IN = 'this page'; // the client inside the cluster that the send form uses
+const BATCH_BYTES = 16_384; // Kafka's default of batch.size
+const LINGER = '5 ms';
+
+/**
+ * @typedef {object} Client
+ * @property {string} id
+ * @property {boolean} isNamed whether it lives in the cluster and says what it believes
+ * @property {number} newness larger for who came later
+ * @property {number[]} connections nodes or connections that are this client
+ * @property {number|null} position the next offset it asks for, in the partition in focus
+ */
+
+/** @param {object} state @param {object|null} focus
+ *  @param {{reader?: string, producer?: string}} picked who is to stand on the stage
+ *  @returns {{producers: Client[], readers: Client[], clientOf: Map<number, Client>}} */
+export function clientsOf(state, focus, picked) {
+	const named = (state.programs ?? []).map((program) => programOf(state, program, focus));
+	const outside = outsidersOf(state, focus, new Set(named.map((client) => client.id)));
+	const reads = (client) =>
+		client.isNamed ? client.role === 'consumer' : client.fetches > 0 &&
+			client.fetches >= client.produces;
+	const all = [...named, ...outside];
+	const readers = all.filter(reads).sort(byRank(picked.reader));
+	return {
+		producers: all.filter((client) => !reads(client)).sort(byRank(picked.producer)),
+		readers,
+		clientOf: new Map(all.flatMap((c) => c.connections.map((connection) => [connection, c]))),
+	};
+}
+
+/** Who was picked, then those that live, that have to do with what is looked at, and that have
+ *  something to say; among equals the newest. */
+const byRank = (picked) => (a, b) =>
+	(b.id === picked) - (a.id === picked) ||
+	b.isAlive - a.isAlive ||
+	b.isNamed - a.isNamed ||
+	b.isHere - a.isHere ||
+	(a.id === BUILT_IN) - (b.id === BUILT_IN) ||
+	b.newness - a.newness;
+
+const blank = (id) => ({
+	...{ id, isNamed: false, isAlive: true, isHere: false, newness: 0, role: '', software: '' },
+	...{ address: '', connections: [], nodes: [], produces: 0, fetches: 0, open: 0 },
+	...{ position: null, committed: null, began: null, last: null, group: '', isolation: '' },
+});
+
+function programOf(state, program, focus) {
+	const settings = settingsOf(program.settings);
+	const node = (state.nodes ?? []).find((each) => each.id === program.node);
+	const isOwn = (part) => focus && part.topic === focus.topic;
+	const parts = (program.partitions ?? []).filter(isOwn);
+	const part = parts.find((each) => each.partition === focus?.partition);
+	return {
+		...blank(program.name),
+		isNamed: true,
+		isAlive: program.alive,
+		isPaused: Boolean(node?.paused),
+		isHere: program.role === 'consumer' ? Boolean(part) : parts.length > 0,
+		newness: program.node,
+		role: program.role,
+		connections: [program.node],
+		position: offsetOf(part?.position),
+		committed: offsetOf(part?.committed),
+		began: offsetOf(part?.began),
+		isAssigned: Boolean(part?.assigned),
+		group: program.group,
+		isolation: settings['isolation.level'] === 'read_committed' ? 'read committed' : '',
+		state: program.state,
+		polled: Number(program.polled),
+		lastError: program.lastError,
+		...(program.role === 'producer' ? writingOf(program, settings, focus) : {}),
+	};
+}
+
+/** An offset of the state; null where there is none yet. */
+const offsetOf = (text) => (text === undefined || Number(text) < 0 ? null : Number(text));
+
+const settingsOf = (text) =>
+	Object.fromEntries((text ?? '').split(' ').map((word) => word.split(/=(.*)/s).slice(0, 2)));
+
+/** What a producer is set to do, holds, and believes. */
+function writingOf(program, settings, focus) {
+	const acks = settings.acks === '-1' ? 'all' : settings.acks ?? 'all';
+	const hasId = Number(program.producerId) >= 0;
+	const id = settings['transactional.id'];
+	const linger = (settings['linger.ms'] ?? LINGER).replace(/^(\d+)$/, '$1ms');
+	const words = [`acks=${acks}`];
+	if (id) words.push(`txn ${id}`);
+	else if (hasId) words.push('idempotent');
+	if (linger !== LINGER) words.push(`linger ${linger}`);
+	return {
+		words,
+		identity: hasId ? `producer id ${program.producerId}, epoch ${program.producerEpoch}` : '',
+		transaction: program.transaction,
+		slots: slotsOf(program, focus, Number(settings['batch.size'] ?? BATCH_BYTES)),
+		memory: Number(program.memory) / Math.max(1, Number(program.bufferMemory)),
+		blocked: program.blocked,
+		pending: program.pending,
+		sent: program.sent,
+		acked: program.acknowledged,
+		failed: program.failed,
+		unknown: program.unknown,
+		acknowledged: (program.partitions ?? []).map((part) => ({ topic: part.topic,
+			partition: part.partition, offset: Number(part.acknowledged) })),
+		batches: program.batches ?? [],
+		open: program.sent,
+	};
+}
+
+const SLOTS_MOST = 4;
+
+/** The accumulator: for each partition what waits there and what was sent and has no answer. The
+ *  partition in focus comes first; those of other topics only while they hold something. */
+function slotsOf(program, focus, batchBytes) {
+	const slots = new Map();
+	const at = (topic, partition) => {
+		const key = `${topic}-${partition}`;
+		if (!slots.has(key)) slots.set(key, { topic, partition, waiting: [], sent: [], batchBytes });
+		return slots.get(key);
+	};
+	if (focus) {
+		at(focus.topic, focus.partition);
+		for (const partition of focus.partitions) at(focus.topic, partition);
+	}
+	for (const batch of program.batches ?? []) {
+		const slot = at(batch.topic, batch.partition);
+		(batch.state === 'sent' ? slot.sent : slot.waiting).push(batch);
+	}
+	const all = [...slots.values()];
+	const isBusy = (slot) => slot.waiting.length + slot.sent.length > 0;
+	const shown = all.slice(0, 1).concat(
+		all.slice(1).sort((a, b) => isBusy(b) - isBusy(a)).slice(0, SLOTS_MOST - 1));
+	return { shown, more: all.filter((slot) => isBusy(slot) && !shown.includes(slot)).length };
+}
+
+/** Connections with the same client id are one client; what it asks for says what it is. */
+function outsidersOf(state, focus, taken) {
+	const byName = new Map();
+	const own = (state.nodes ?? []).filter((node) => node.role === 'client').map(({ id }) => id);
+	if (own.length) {
+		const isAlive = state.nodes.some((node) => node.id === own[0] && node.alive);
+		byName.set(BUILT_IN, { ...blank(BUILT_IN), connections: own, isAlive });
+	}
+	for (const connection of state.clients ?? []) {
+		const given = connection.clientId || `connection ${connection.connection}`;
+		const id = taken.has(given) ? `${given}, outside` : given;
+		const client = byName.get(id) ?? blank(id);
+		byName.set(id, client);
+		addConnection(client, connection, focus);
+	}
+	return [...byName.values()];
+}
+
+function addConnection(client, connection, focus) {
+	const { lastRequest: last } = connection;
+	const counts = connection.requests ?? {};
+	client.connections.push(connection.connection);
+	client.newness = Math.max(client.newness, connection.connection);
+	client.nodes.push(connection.node);
+	client.software ||= connection.software;
+	client.address ||= connection.address;
+	client.produces += counts.Produce ?? 0;
+	client.fetches += counts.Fetch ?? 0;
+	client.open += Number(connection.open ?? 0);
+	if (!last) return;
+	if (!client.last || Number(last.at) >= client.last.at) {
+		client.last = { api: last.api, node: connection.node, at: Number(last.at) };
+	}
+	const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
+	client.isHere ||= Boolean(isHere);
+	if (last.api === 'Fetch' && isHere) {
+		client.position = Math.max(client.position ?? 0, Number(last.offset));
+	}
+}
+
+/** Whether a batch of a producer is the one that carries the followed record.
+ *  @returns {boolean} */
+export const carries = (client, batch, follow) =>
+	Boolean(follow?.maker) && client.connections.includes(follow.maker.node) &&
+	follow.maker.batch === batch.batch;

@@ -1,0 +1,97 @@
+// What of the events is worth a word: the facts that people read, the one that a caption tells, and
+// how many lines of one kind become one.
+
+import { narrate, ruleText } from '../model/narrate.js';
+import { kinds } from '../protocol/kinds.js';
+import { hasPin } from '../view/transport.js';
+
+const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
+const MOVES = /^(step|live|slow|pause-time|resume-time|why)\b/; // of the page, not of the cluster
+const GRADER = 'predict'; // who asks which answer of a prediction is right
+const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
+/** Lines that come in crowds: under load each client has several. */
+const CROWDS = { ClientConnected: 'connect', ClientIdentified: 'connect',
+	ClientDisconnected: 'leave' };
+const SPEAKING = /^(RecordsPolled|PositionCommitted|BatchBelieved|Transaction\w+)$/;
+const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
+
+/** What a person steps through: everything but idle messages and machinery. */
+export const isVisible = ({ event, fields }) =>
+	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command) && fields.by !== GRADER;
+export const isFact = (event) =>
+	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
+/** A pin marks a turn; that a new topic gets its first leaders is none. */
+export const isTurn = ({ event, fields }) =>
+	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
+export const isAppend = ({ event, fields }) =>
+	event === 'BatchAppended' && !fields.topic.startsWith('__');
+/** The leader's own high watermark; followers only hear of it. */
+export const isRise = ({ event, rule }) =>
+	event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
+
+/** What the caption says while everything runs; much that goes with a fact is no news. */
+export const isTelling = (event) =>
+	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
+
+export function firstOf(events, accepts) {
+	for (const event of events) if (accepts(event)) return event;
+	return null;
+}
+
+/** How much a fact tells of what a step was for; the newest of the highest is told. What happens to
+ *  the cluster's own topics, and a lesson's commands, tell the least. */
+function weightOf(event) {
+	if (event.event === 'CommandRan') return 0;
+	if (event.fields.topic?.startsWith('__')) return 1;
+	if (isRise(event) || isTurn(event)) return 4;
+	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
+}
+
+/** @param {Iterable<object>} events newest first @param {number} from the first of the step */
+export function mostTelling(events, from) {
+	let best = null;
+	for (const event of events) {
+		if (Number(event.seq) < from && best && weightOf(best) > 1) break;
+		if (!best || weightOf(event) > weightOf(best)) best = event;
+	}
+	return best;
+}
+
+/** A crowd that comes or goes is one line.
+ *  @returns {boolean} whether the item went into the other */
+export function joins(into, item) {
+	const kind = CROWDS[item.kind];
+	if (!kind || into?.crowd !== kind) {
+		const count = item.kind === 'ClientIdentified' ? 0 : 1;
+		if (kind) Object.assign(item, { crowd: kind, count });
+		return false;
+	}
+	if (item.kind !== 'ClientIdentified') into.count += 1;
+	if (into.count > 1) into.text = `${into.count} clients ${kind}.`;
+	return true;
+}
+
+/** Many moves of one high watermark are one, from where it was to where it came; of many batches
+ *  that one log got, the last is told. */
+export function turnsOf(events) {
+	const told = new Map();
+	for (const event of events) {
+		const { node, fields } = event;
+		const place = `${event.event}/${node}/${fields.topic}/${fields.partition}`;
+		const key = isRise(event) || isAppend(event) ? place : event.seq;
+		const { before } = told.get(key)?.fields ?? fields;
+		told.delete(key);
+		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);
+	}
+	return [...told.values()];
+}
+
+export function itemOf(event, words, names) {
+	const text = narrate(event, names);
+	if (words.length) {
+		const all = `${event.event} ${text}`.toLowerCase();
+		if (!words.every((word) => all.includes(word))) return null;
+	}
+	const { seq, at, event: kind } = event;
+	return { seq: Number(seq), at: Number(at), kind, text, why: ruleText(event) };
+}

@@ -1,0 +1,86 @@
+// What became of records besides truncation: transactions as threads, the holes that compaction
+// leaves, and how far the cleaner has come.
+
+import { shortOffset } from '../layout/format.js';
+import { threadsWithin } from '../layout/threads.js';
+import { cls, h } from './dom.js';
+import { GAP } from './strata.js';
+
+const LANE = 1.05; // rem between two threads
+const LOOSE = 1.4; // rem that the end of an open thread stands above the log
+
+/** Threads beside the records: a hollow diamond for each record, a filled one for the marker; an
+ *  open thread is dashed and has a loose end. */
+export function drawThreads(view, copy, entries, top) {
+	const { scale, geometry } = view;
+	const threads = threadsWithin(copy.threads, scale.from, scale.to);
+	if (!threads.length) return null;
+	const { unit, tank } = geometry;
+	const middle = (offset) => top(offset) - scale.row / 2;
+	const width = (Math.max(...threads.map((thread) => thread.lane)) + 1) * LANE * unit;
+	return h(
+		'svg',
+		{ class: 'threads', width, height: tank.height, 'aria-hidden': 'true' },
+		threads.map((thread) => {
+			const x = (thread.lane + 0.5) * LANE * unit;
+			const own = entries.filter((entry) => entry.thread === thread);
+			const isOpen = thread.last < 0;
+			const from = middle(Math.max(thread.first, scale.from));
+			const to = isOpen ? top(copy.leo) - LOOSE * unit : middle(thread.last);
+			return h(
+				'g',
+				{ key: `thread-${thread.producerId}-${thread.first}`, class: cls('thread', thread.state) },
+				h('path', { class: 'thread-line', d: `M${x} ${from}V${to}` }),
+				own.map((entry) => drawKnot(entry, x, middle(entry.offset), unit * 0.36)),
+			);
+		}),
+	);
+}
+
+const drawKnot = (entry, x, y, r) =>
+	h('path', {
+		key: `knot-${entry.offset}`,
+		class: cls('knot', { marker: entry.control }),
+		d: `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`,
+	});
+
+/** Where compaction left offsets without records. */
+export const drawHoles = ({ scale, geometry }, copy, top) =>
+	copy.holes
+		.filter((hole) => hole.from < scale.to)
+		.map(({ from, to }) => {
+			const height = top(from) - top(to) - GAP;
+			if (height < 4) return null;
+			const count = to - from;
+			const words = `${shortOffset(count)} ${count === 1 ? 'offset' : 'offsets'}`;
+			return h(
+				'div',
+				{
+					class: cls('hole', { low: height < geometry.unit * 2.4 }),
+					key: `hole-${from}`,
+					title: `offsets ${from} to ${to - 1}: no records are left`,
+					'data-testid': `hole-${copy.id}-${from}`,
+					'data-value': count,
+					style: { top: `${top(to)}px`, height: `${height}px` },
+				},
+				height > geometry.unit && h('span', null, words, h('i', null, 'no records')),
+			);
+		});
+
+/** How far this broker's cleaner has come: what lies below was compacted. */
+export function drawCleaner(copy, scale, top) {
+	const at = copy.cleaning ?? copy.cleaned;
+	if (at === null || at <= copy.start) return null;
+	const isAtWork = copy.cleaning !== null;
+	return h(
+		'div',
+		{
+			class: cls('cleaner', { working: isAtWork }),
+			title: isAtWork ? 'the cleaner is at work from here on' : 'compacted up to here',
+			'data-testid': `cleaner-${copy.id}`,
+			'data-value': at,
+			style: { transform: `translateY(${top(at)}px)` },
+		},
+		h('span', null, isAtWork ? `cleans from ${shortOffset(at)}` : `cleaner at ${shortOffset(at)}`),
+	);
+}
