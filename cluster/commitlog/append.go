@@ -287,13 +287,13 @@ func (l *Log) roll(base event.Offset, rule event.Rule) error {
 func (l *Log) rollTicket(old *segment, upTo event.Offset) Ticket {
 	first := min(l.segmentFor(l.synced), len(l.segments)-2)
 	trim := old.trimLater()
-	ticket := l.syncTicket("roll", l.segments[first:len(l.segments)-1], upTo, trim)
+	ticket := l.syncTicket("roll", l.segments[first:len(l.segments)-1], upTo)
 	// The indexes are in memory; once the ticket has run nobody needs their files.
 	offsets, times, aborted := old.offsets.file, old.times.file, old.aborted.file
 	old.offsets.file, old.times.file, old.aborted.file = nil, nil, nil
 	run := ticket.Run
 	ticket.Run = func() error {
-		err := errors.Join(run(), offsets.Close(), times.Close())
+		err := errors.Join(trim(), run(), offsets.Close(), times.Close())
 		if aborted != nil {
 			err = errors.Join(err, aborted.Close())
 		}
@@ -302,11 +302,13 @@ func (l *Log) rollTicket(old *segment, upTo event.Offset) Ticket {
 	return ticket
 }
 
-// trimLater trims the indexes on another goroutine: it looks at nothing that may change meanwhile.
+// trimLater trims the indexes on another goroutine: it looks at nothing that may change meanwhile,
+// and nobody else writes to them any more.
 func (s *segment) trimLater() func() error {
 	offsets, offsetBytes := s.offsets.file, int64(len(s.offsets.entries))
 	times, timeBytes := s.times.file, int64(len(s.times.entries))
 	return func() error {
-		return errors.Join(offsets.Truncate(offsetBytes), times.Truncate(timeBytes))
+		return errors.Join(offsets.Truncate(offsetBytes), times.Truncate(timeBytes),
+			offsets.Sync(), times.Sync())
 	}
 }

@@ -205,14 +205,11 @@ func (l *Log) Sync() error {
 // PrepareSync begins a sync of everything written so far.
 func (l *Log) PrepareSync() Ticket {
 	first := l.segmentFor(l.synced)
-	return l.syncTicket("sync", l.segments[first:], l.written, nil)
+	return l.syncTicket("sync", l.segments[first:], l.written)
 }
 
-// syncTicket makes the segments and the directory's names durable. before, if given, runs
-// first, for what else is to be done with the files off the loop.
-func (l *Log) syncTicket(
-	name string, segments []*segment, upTo event.Offset, before func() error,
-) Ticket {
+// syncTicket makes the segments and the directory's names durable, as they are now.
+func (l *Log) syncTicket(name string, segments []*segment, upTo event.Offset) Ticket {
 	var files []disk.File
 	for _, s := range segments {
 		files = append(files, s.handles()...)
@@ -229,15 +226,17 @@ func (l *Log) syncTicket(
 	files = slices.DeleteFunc(files, func(f disk.File) bool { return !f.Retain() })
 	names, cuts := l.namesDirty, l.cuts
 	syncNames := names != l.namesSynced
+	syncs := make([]func() error, len(files))
+	for i, f := range files {
+		syncs[i] = f.PrepareSync()
+	}
+	syncDir, syncParent := l.fs.PrepareSyncDir(l.dir), l.fs.PrepareSyncDir(path.Dir(l.dir))
 	return Ticket{Name: name, UpTo: upTo, log: l,
 		Run: func() error {
 			var err error
-			if before != nil {
-				err = before()
-			}
-			for _, f := range files {
+			for i, f := range files {
 				// A file that the log gave up meanwhile (replaced or deleted) need not be synced.
-				if syncErr := f.Sync(); !errors.Is(syncErr, disk.ErrClosed) {
+				if syncErr := syncs[i](); !errors.Is(syncErr, disk.ErrClosed) {
 					err = errors.Join(err, syncErr)
 				}
 				err = errors.Join(err, f.Release())
@@ -246,10 +245,10 @@ func (l *Log) syncTicket(
 				err = errors.Join(err, f.Sync(), f.Close())
 			}
 			if syncNames && err == nil {
-				err = l.fs.SyncDir(l.dir)
+				err = syncDir()
 			}
 			if created && err == nil {
-				err = l.fs.SyncDir(path.Dir(l.dir))
+				err = syncParent()
 			}
 			return err
 		},

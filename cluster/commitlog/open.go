@@ -164,7 +164,7 @@ func (l *Log) createFirst(start event.Offset, r *Recovered) error {
 	}
 	// Creating a log must not hold the loop up, so its names become durable in a ticket, or with
 	// the first sync.
-	l.deferred = append(l.deferred, l.syncTicket("create", l.segments, l.written, nil))
+	l.deferred = append(l.deferred, l.syncTicket("create", l.segments, l.written))
 	return nil
 }
 

@@ -290,14 +290,23 @@ func (d *Disk) ReadFile(name string) ([]byte, error) {
 }
 
 // SyncDir makes the names in a directory durable, as far as they were changed before the call.
-func (d *Disk) SyncDir(dir string) error {
+func (d *Disk) SyncDir(dir string) error { return d.PrepareSyncDir(dir)() }
+
+// PrepareSyncDir gives a SyncDir for later, of the changes up to now.
+func (d *Disk) PrepareSyncDir(dir string) func() error {
+	d.mu.Lock()
+	below := d.journal.next
+	d.mu.Unlock()
+	return func() error { return d.syncDir(dir, below) }
+}
+
+func (d *Disk) syncDir(dir string, below int64) error {
 	if err := d.begin(Operation{Kind: OpSyncDir, Name: dir}); err != nil {
 		return err
 	}
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	d.mu.Lock()
-	below := d.journal.next
 	entry, err := d.back.stat(dir)
 	d.mu.Unlock()
 	if err == nil && !entry.Dir {

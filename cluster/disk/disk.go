@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,9 +55,38 @@ type inode struct {
 	mu      sync.Mutex // one change of a file at a time
 	changes changes    // since the last sync began
 	written int64      // bytes from here to the end are zeros that nobody wrote
-	// pending is what the sync under way will make durable, and still lost if power is cut or
+	// pending is what prepared syncs will make durable, oldest first, and still lost if power is cut or
 	// the sync fails; nil when none is under way.
-	pending *changes
+	pending []*changes
+}
+
+// pendingMax bounds how many prepared syncs of a file are told apart.
+const pendingMax = 16
+
+// prepare sets what was changed so far apart, for a sync to make it durable; mu is held.
+func (k *inode) prepare() *changes {
+	prepared := k.changes
+	k.changes = noChanges(k.size.Load(), k.written)
+	k.pending = append(k.pending, &prepared)
+	if len(k.pending) > pendingMax {
+		*k.pending[1] = merge(*k.pending[0], *k.pending[1])
+		k.pending = slices.Delete(k.pending, 0, 1)
+	}
+	return &prepared
+}
+
+// settled forgets what a sync made durable, and everything older; mu is held.
+func (k *inode) settled(prepared *changes) {
+	k.pending = slices.Delete(k.pending, 0, slices.Index(k.pending, prepared)+1)
+}
+
+// unsynced is how the content differs from what is durable; mu is held.
+func (k *inode) unsynced() changes {
+	all := k.changes
+	for _, older := range slices.Backward(k.pending) {
+		all = merge(*older, all)
+	}
+	return all
 }
 
 // NewReal opens the disk in a real directory, and makes the directory if it is missing. What is
@@ -128,7 +158,7 @@ func (d *Disk) forgetLocked(h *handle) {
 	}
 	h.known.mu.Lock()
 	defer h.known.mu.Unlock()
-	if !h.known.changes.any(h.known.size.Load()) {
+	if unsynced := h.known.unsynced(); !unsynced.any(h.known.size.Load()) {
 		delete(d.files, name)
 	}
 }
@@ -182,13 +212,8 @@ func (k *inode) dirty() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	size := k.size.Load()
-	pages := k.changes.dirty
-	if k.pending != nil {
-		both := merge(*k.pending, k.changes)
-		pages = both.dirty
-	}
 	var dirty int64
-	for _, r := range pages {
+	for _, r := range k.unsynced().dirty {
 		dirty += max(0, min(r.to*pageBytes, size)-r.from*pageBytes)
 	}
 	return dirty
@@ -213,11 +238,8 @@ func (d *Disk) FileState(name string) (written, synced int64) {
 	known.mu.Lock()
 	defer known.mu.Unlock()
 	written = known.size.Load()
-	synced = known.changes.safe(written)
-	if known.pending != nil {
-		synced = min(synced, known.pending.safe(written))
-	}
-	return written, synced
+	unsynced := known.unsynced()
+	return written, unsynced.safe(written)
 }
 
 // joinClose closes files and adds what went wrong to an error.

@@ -28,6 +28,8 @@ type FS interface {
 	ReadFile(name string) ([]byte, error)
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
+	// PrepareSyncDir gives a SyncDir for later, of the names as they are now.
+	PrepareSyncDir(dir string) func() error
 	// Path is the real directory, for display; it is empty in memory.
 	Path() string
 }
@@ -54,6 +56,8 @@ type File interface {
 	Preallocate(size int64) error
 	// Sync makes content and length durable.
 	Sync() error
+	// PrepareSync gives a Sync for later, of what was written up to now.
+	PrepareSync() func() error
 	// Size is the current length in bytes, whoever wrote it.
 	Size() int64
 	// Name is the file's current name: it follows renames.

@@ -237,32 +237,33 @@ func (h *handle) resizeLocked(size int64) error {
 
 // Sync makes content and length durable. Others may write meanwhile; what they write is not
 // part of it. If it fails, the whole disk fails closed.
-func (h *handle) Sync() error {
+func (h *handle) Sync() error { return h.PrepareSync()() }
+
+// PrepareSync gives a Sync for later, of what was written up to now. What is written until it runs
+// does not count as durable, though it may be: what a power cut takes must not depend on how soon a
+// busy machine comes to it.
+func (h *handle) PrepareSync() func() error {
+	h.known.mu.Lock()
+	prepared := h.known.prepare()
+	h.known.mu.Unlock()
+	return func() error { return h.wrap(OpSync, h.sync(prepared)) }
+}
+
+func (h *handle) sync(prepared *changes) error {
 	if err := h.enter(Operation{Kind: OpSync, Name: h.Name()}); err != nil {
-		return h.wrap(OpSync, err)
+		return err
 	}
 	defer h.leave()
 	known := h.known
 	known.syncing.Lock()
 	defer known.syncing.Unlock()
-
-	known.mu.Lock()
-	pending := known.changes
-	known.pending = &pending
-	known.changes = noChanges(known.size.Load(), known.written)
-	known.mu.Unlock()
-
-	err := h.node.sync()
-
-	known.mu.Lock()
-	known.pending = nil
-	if err != nil {
-		known.changes = merge(pending, known.changes)
+	if err := h.node.sync(); err != nil {
+		h.disk.latch()
+		return err
 	}
+	known.mu.Lock()
+	known.settled(prepared)
 	known.mu.Unlock()
 	known.usage.syncs.Add(1)
-	if err != nil {
-		h.disk.latch()
-	}
-	return h.wrap(OpSync, err)
+	return nil
 }

@@ -156,18 +156,19 @@ func (d *Disk) loseLocked(dice *rand.Rand) error {
 }
 
 func (d *Disk) loseFile(name string, known *inode, dice *rand.Rand) error {
-	if !known.changes.any(known.size.Load()) {
+	unsynced := known.unsynced()
+	if !unsynced.any(known.size.Load()) {
 		return nil
 	}
 	file, size, err := d.back.open(name, false)
 	if err != nil {
 		return err
 	}
-	size, err = known.changes.lose(file, size, dice)
+	size, err = unsynced.lose(file, size, dice)
 	if err == nil {
 		err = file.sync()
 	}
-	known.changes = noChanges(size, size)
+	known.changes, known.pending = noChanges(size, size), nil
 	known.size.Store(size)
 	return joinClose(err, []node{file})
 }

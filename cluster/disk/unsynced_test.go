@@ -128,3 +128,32 @@ func TestKilledNodeDoesNothingMoreWhereTheHookKilledIt(t *testing.T) {
 		}
 	})
 }
+
+// A sync that waits its turn beside the loop must take the same bytes as one that runs at once.
+func TestPreparedSyncTakesOnlyWhatWasWrittenWhenItWasPrepared(t *testing.T) {
+	onEachDisk(t, func(t *testing.T, d *Disk) {
+		f := create(t, d, "0.log")
+		must(t, d.SyncDir("."))
+		write(t, f, strings.Repeat("a", pageBytes), 0)
+		first, names := f.PrepareSync(), d.PrepareSyncDir(".")
+		write(t, f, strings.Repeat("b", pageBytes), pageBytes)
+		must(t, create(t, d, "1.log").Close())
+		second := f.PrepareSync()
+		write(t, f, strings.Repeat("c", pageBytes), 2*pageBytes)
+		if dirty := d.Dirty(); dirty != 3*pageBytes {
+			t.Errorf("%d bytes are dirty before any sync ran", dirty)
+		}
+		must(t, first())
+		must(t, names())
+		if dirty := d.Dirty(); dirty != 2*pageBytes {
+			t.Errorf("%d bytes are dirty after the first", dirty)
+		}
+		if n := len(d.journal.operations); n != 1 {
+			t.Errorf("%d names may still be lost, 1.log was made after the sync was prepared", n)
+		}
+		must(t, second())
+		if written, synced := d.FileState("0.log"); written != 3*pageBytes || synced != 2*pageBytes {
+			t.Errorf("%d written, %d synced after the second", written, synced)
+		}
+	})
+}
