@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -33,10 +34,11 @@ type Edge struct {
 	mu         sync.Mutex
 	closed     bool
 	listeners  map[event.NodeID]*listener
-	addresses  map[netip.Addr]int // connections from each
-	total      int                // connections
-	turnedAway bool               // the last one was, so that a flood makes one line
-	gone       []*connection      // whose goroutines ended; the loop lets go of the rest
+	held       map[event.NodeID]io.Closer // each node's port, also while it is down
+	addresses  map[netip.Addr]int         // connections from each
+	total      int                        // connections
+	turnedAway bool                       // the last one was, so that a flood makes one line
+	gone       []*connection              // whose goroutines ended; the loop lets go of the rest
 }
 
 // New makes an edge without listeners.
@@ -50,6 +52,7 @@ func New(config Config) *Edge {
 		inFlight:  &budget{max: config.InFlightBytesMax},
 		stop:      make(chan struct{}),
 		listeners: map[event.NodeID]*listener{},
+		held:      map[event.NodeID]io.Closer{},
 		addresses: map[netip.Addr]int{},
 	}
 	e.nextID.Store(int32(event.FirstOutside))
@@ -77,9 +80,19 @@ func (e *Edge) Listen(node event.NodeID, address string) (string, error) {
 	if e.listeners[node] != nil {
 		return "", fmt.Errorf("wire: broker %d listens already", node)
 	}
+	var held io.Closer
+	if e.held[node] == nil {
+		held, address = holdPort(address)
+	}
 	port, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
+		if held != nil {
+			_ = held.Close() // the listening's error is the better one
+		}
 		return "", listenError(node, address, err)
+	}
+	if held != nil {
+		e.held[node] = held
 	}
 	l := &listener{node: node, port: port, stopped: make(chan struct{}),
 		done: make(chan struct{}), connections: map[*connection]struct{}{}}
@@ -132,6 +145,9 @@ func (e *Edge) Close() {
 		e.CloseNode(node, "the cluster stops")
 	}
 	e.running.Wait()
+	for _, held := range e.held {
+		_ = held.Close() // nobody can do anything about it
+	}
 	e.TurnEnded()
 	e.pool.Trim()
 }
