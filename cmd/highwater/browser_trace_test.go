@@ -123,6 +123,8 @@ func TestDroppedTraceIsAFilmThatFoldsAsGoDoes(t *testing.T) {
 	v.click("record-orders-0-1-2")
 	v.wait(`text("inspector").includes("does not hold its bytes") &&
 		text("inspector").includes("base offset")`)
+	v.click("tab-why")
+	v.wait(`text("inspector").includes("a trace file it has not read")`)
 	v.keys("/")
 	v.keys("kill 1")
 	v.keys(kb.Enter)

@@ -18,6 +18,7 @@ import { createExplain } from './explain.js';
 import { bindTraceFile } from './trace.js';
 
 const FOLLOW_WITHIN_MS = 10_000; // how long a sent record may take to show up
+const NO_WHY = 'The server explains its own recording; a trace file it has not read.';
 const NO_BYTES = 'A trace file tells of this batch, but does not hold its bytes.';
 
 const part = (id) => document.getElementById(id);
@@ -244,7 +245,8 @@ function showFile(file, film) {
 	lesson = null;
 	session.openFile(file, film);
 	set({ topic: null, partition: 0, select: null, follow: null, expected: null, broker: null,
-		batch: { status: 'none' } });
+		batch: { status: 'none' }, why: { of: ui.why.of, answer: null, error: NO_WHY },
+		passport: { answer: null, error: NO_WHY } });
 	forget();
 	return film.head().nodes;
 }
