@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"slices"
@@ -33,11 +32,11 @@ func (s *Server) checkHost(next http.Handler) http.Handler {
 }
 
 func (s *Server) ownHost(hostPort string) bool {
-	host, port, err := net.SplitHostPort(hostPort)
+	_, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
-		host, port = hostPort, ""
+		port = ""
 	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	host := hostOf(hostPort)
 	if strings.ContainsAny(port, "/\\@") {
 		return false
 	}
@@ -75,30 +74,13 @@ func harden(next http.Handler) http.Handler {
 // checkReader asks for the token where even looking needs it.
 func (s *Server) checkReader(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.config.AskToken && !s.hasToken(r) {
+		if s.roleOf(r) == nobody {
 			writeError(w, http.StatusUnauthorized, &CommandError{Position: -1,
 				Message: "this address needs the token that was printed at the start"})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (s *Server) hasToken(r *http.Request) bool {
-	given := r.Header.Get(tokenHeader)
-	if given == "" {
-		given = r.URL.Query().Get("token")
-	}
-	if given == "" {
-		if cookie, err := r.Cookie(tokenCookie); err == nil {
-			given = cookie.Value
-		}
-	}
-	return s.tokenHolds(given)
-}
-
-func (s *Server) tokenHolds(given string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(s.config.Token)) == 1
 }
 
 // sameOrigin says whether an Origin header, where there is one, is exactly ours.
@@ -123,6 +105,9 @@ func (s *Server) checkMutation(next http.Handler) http.Handler {
 		case !isJSON(r):
 			writeError(w, http.StatusUnsupportedMediaType, &CommandError{Position: -1,
 				Message: "a command is JSON", Hint: "Content-Type: application/json"})
+		case s.roleOf(r) == viewer:
+			writeError(w, http.StatusForbidden, &CommandError{Position: -1,
+				Message: "a viewer can only look", Hint: "the presenter's page can act"})
 		case !s.mayChange(r):
 			writeError(w, http.StatusUnauthorized, &CommandError{Position: -1,
 				Message: "a change needs the token", Hint: tokenHeader})
@@ -136,9 +121,9 @@ func (s *Server) checkMutation(next http.Handler) http.Handler {
 // be, needs none on a loopback server: curl works as the README shows.
 func (s *Server) mayChange(r *http.Request) bool {
 	if given := r.Header.Get(tokenHeader); given != "" {
-		return s.tokenHolds(given)
+		return s.roleOfToken(given) == presenter
 	}
-	return !s.config.AskToken && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
+	return !s.asksToken(r) && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
 func isJSON(r *http.Request) bool {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/go-chi/chi/v5"
+
 	"highwater/cluster/event"
 	"highwater/viz/hub"
 )
@@ -79,7 +81,11 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
-	w.Header().Set("Content-Disposition", `attachment; filename="highwater.trace.jsonl"`)
+	name := "highwater-" + chi.URLParam(r, "world")
+	if q := r.URL.Query(); q.Has("from") || q.Has("to") {
+		name += fmt.Sprintf("-%d-%d", from, to)
+	}
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`.trace.jsonl"`)
 	if err := worldOf(r).Hub.WriteTrace(w, from, to); err != nil {
 		s.config.Log.Debug("trace not sent whole", "error", err)
 	}

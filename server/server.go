@@ -100,6 +100,8 @@ type Config struct {
 	Ready func() []string
 	// Token is needed for every change. The page carries it.
 	Token string
+	// ViewerToken lets look and nothing else; empty for none.
+	ViewerToken string
 	// AskToken makes the page itself need the token, as for any address that is not loopback.
 	AskToken bool
 	// Hosts are further names, beside the loopback ones, under which the server may be reached.
@@ -114,14 +116,15 @@ type Server struct {
 	config Config
 	http   *http.Server
 	cancel context.CancelFunc
-	// viewers counts the open streams.
-	viewers atomic.Int64
+	// streams counts the open ones, of viewers and presenters.
+	streams atomic.Int64
+	room    *room
 }
 
 // New prepares a server; Serve runs it.
 func New(config Config) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{config: config, cancel: cancel}
+	s := &Server{config: config, cancel: cancel, room: newRoom()}
 	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
 		ErrorLog:    slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
@@ -157,6 +160,7 @@ func (s *Server) routes() http.Handler {
 	r.Handle("/static/*", http.StripPrefix("/static/", s.static()))
 	r.With(s.checkReader).Get("/api/lessons", s.lessons)
 	r.With(s.checkReader, s.checkMutation).Post("/api/lessons", s.startLesson)
+	r.With(s.checkReader, s.checkMutation).Post("/api/room", s.present)
 	r.Route("/api/worlds/{world}", func(r chi.Router) {
 		r.Use(s.checkReader, s.findWorld)
 		r.Get("/state", s.state)

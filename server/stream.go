@@ -12,7 +12,8 @@ const (
 	streamReadMax      = 32 << 10
 	streamWriteTimeout = 5 * time.Second
 	streamPing         = 20 * time.Second
-	viewersMax         = 1000
+	// streamsMax bounds the pages that follow a world at one time, of all worlds together.
+	streamsMax = 1000
 )
 
 // events streams frames to one viewer. What a viewer sends is read only to notice that it is gone.
@@ -27,12 +28,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	if s.viewers.Add(1) > viewersMax {
-		s.viewers.Add(-1)
+	if s.streams.Add(1) > streamsMax {
+		s.streams.Add(-1)
 		http.Error(w, "highwater: too many viewers", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.viewers.Add(-1)
+	defer s.streams.Add(-1)
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
@@ -45,10 +46,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	ctx = conn.CloseRead(ctx)
 	go s.ping(ctx, conn, cancel)
-	viewer := worldOf(r).Hub.Watch(from, r.URL.Query().Get("run"))
-	defer viewer.Close()
+	if s.roleOf(r) == viewer {
+		s.room.enter()
+		defer s.room.leave()
+	}
+	go s.tellRoom(ctx, conn, cancel)
+	stream := worldOf(r).Hub.Watch(from, r.URL.Query().Get("run"))
+	defer stream.Close()
 	for {
-		frame, err := viewer.Next(ctx)
+		frame, err := stream.Next(ctx)
 		if err != nil {
 			conn.Close(websocket.StatusGoingAway, "this world is closed")
 			return

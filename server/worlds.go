@@ -63,7 +63,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		s.noWorld(w, err)
 		return
 	}
-	s.render(w, r, web.Index(world.Page()))
+	s.render(w, r, web.Index(s.dress(r, world.Page())))
 }
 
 // lessonPage is the page of a scenario: in the world that the query names, or before there is one,
@@ -78,7 +78,7 @@ func (s *Server) lessonPage(w http.ResponseWriter, r *http.Request) {
 			s.noWorld(w, err)
 			return
 		}
-		s.render(w, r, web.Index(world.Page()))
+		s.render(w, r, web.Index(s.dress(r, world.Page())))
 		return
 	}
 	if s.config.Lessons == nil {
@@ -90,7 +90,7 @@ func (s *Server) lessonPage(w http.ResponseWriter, r *http.Request) {
 		s.noWorld(w, err)
 		return
 	}
-	s.render(w, r, web.Index(p))
+	s.render(w, r, web.Index(s.dress(r, p)))
 }
 
 func (s *Server) noWorld(w http.ResponseWriter, err error) {
@@ -102,17 +102,23 @@ func sentence(text string) string {
 	return string(text[0]&^0x20) + text[1:] + "."
 }
 
-// letIn asks for the token where the page itself needs it, and leaves it with the browser.
+// letIn asks for a token where the page itself needs one, and leaves it with the browser. Whoever
+// presents and looks at the viewers' link keeps the presenter's.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
-	if !s.config.AskToken {
-		return true
-	}
-	if !s.hasToken(r) {
+	as := s.roleOf(r)
+	if as == nobody {
 		s.problem(w, web.Problem{Status: http.StatusUnauthorized, Title: "A token is needed",
 			Detail: "Open the address with the token that was printed when the server started."})
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.config.Token, Path: "/",
+	if !s.asksToken(r) || s.keptRole(r) >= as {
+		return true
+	}
+	token := s.config.Token
+	if as == viewer {
+		token = s.config.ViewerToken
+	}
+	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/",
 		HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	return true
 }

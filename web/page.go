@@ -12,6 +12,8 @@ type Page struct {
 	WorldID string
 	// Token goes back to the server with every command; empty for a viewer, who can only look.
 	Token string
+	// ViewerToken is what the link for viewers carries; empty where there are no viewers' links.
+	ViewerToken string
 	// Theme is "dark", "light", or empty to follow the system's preference.
 	Theme string
 	// Version is the program's version as it is shown in the legend.
@@ -62,6 +64,14 @@ func (p Page) Bootstrap() string {
 // Viewer says whether the page may only look.
 func (p Page) Viewer() bool { return p.Token == "" }
 
+// role is what the page may do.
+func (p Page) role() string {
+	if p.Viewer() {
+		return "viewer"
+	}
+	return "presenter"
+}
+
 func (p Page) themeOrDark() string {
 	if p.Theme == "light" {
 		return "light"
@@ -77,7 +87,7 @@ func (n Node) testID(what string) string { return fmt.Sprintf("%s-%d", what, n.I
 func styleSheets() []string {
 	return []string{
 		"tokens", "shell", "transport", "stage", "log", "strata", "columns", "clients", "panels",
-		"inspector", "timeline", "dialogs", "lesson",
+		"inspector", "timeline", "dialogs", "lesson", "room",
 	}
 }
 
@@ -121,6 +131,8 @@ func bindings() []binding {
 		{[]string{"G"}, "step by event, request or command"},
 		{[]string{"M"}, "lessons"},
 		{[]string{"E"}, "lesson: its text or the events"},
+		{[]string{"O"}, "open a trace file, or save one"},
+		{[]string{"W"}, "viewer: follow the presenter, or look around"},
 		{[]string{"I"}, "inspector"},
 		{[]string{"T"}, "space-time diagram"},
 		{[]string{"P"}, "projector or desk"},

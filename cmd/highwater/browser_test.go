@@ -63,10 +63,17 @@ func open(t *testing.T, args ...string) *visit {
 // openIn opens a browser with one more switch, "" for none.
 func openIn(t *testing.T, browserSwitch string, args ...string) *visit {
 	t.Helper()
-	path := browserPath(t)
-	v := &visit{t: t, main: startForTest(t, args...), world: "main"}
+	browserPath(t)
+	m := startForTest(t, args...)
 	// Whoever asks for a world by its name gets it, and no story on the first visit.
-	v.page = v.main.pageAddress() + "?world=main"
+	return visitPage(t, m, m.pageAddress()+"?world=main", browserSwitch)
+}
+
+// visitPage opens a browser of its own on a page of a program that runs.
+func visitPage(t *testing.T, m *mainWorld, page, browserSwitch string) *visit {
+	t.Helper()
+	path := browserPath(t)
+	v := &visit{t: t, main: m, page: page, world: "main"}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path),
 		chromedp.Flag("headless", "new"), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800),

@@ -22,6 +22,7 @@ type serveFlags struct {
 	settings    settings
 	open, json  bool
 	token       string
+	viewerToken string
 	allowHosts  string
 	verbose     bool
 	noEvents    bool
@@ -61,6 +62,8 @@ func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
 		"",
 		"`token` that changes need; needed for any address but loopback",
 	)
+	set.StringVar(&f.viewerToken, "viewer-token", "",
+		"`token` of the viewers' link, which can look and nothing else; a random one by default")
 	set.StringVar(&f.allowHosts, "allow-host", "", "further host `names` of the page, comma-separated")
 	set.BoolVar(&f.verbose, "verbose", false, "log more")
 	set.BoolVar(&f.noEvents, "no-events", false,
@@ -77,6 +80,9 @@ func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
 func (f *serveFlags) check() error {
 	if f.memory && f.data != "" {
 		return errors.New("--memory and --data exclude each other")
+	}
+	if f.token != "" && f.token == f.viewerToken {
+		return errors.New("--token and --viewer-token are the same: every viewer could act")
 	}
 	if n := len(f.kafkaAddresses()); n != 3 {
 		return fmt.Errorf("--kafka names %d addresses; three brokers need three", n)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -104,6 +105,7 @@ type mainWorld struct {
 	live     *scenarios.Live
 	listener net.Listener
 	token    string
+	viewers  string // the token of those who only look
 	data     string
 	log      *slog.Logger
 }
@@ -120,6 +122,10 @@ func startMain(flags *serveFlags, stderr io.Writer) (*mainWorld, error) {
 	m.token = flags.token
 	if m.token == "" {
 		m.token = rand.Text()
+	}
+	m.viewers = flags.viewerToken
+	if m.viewers == "" {
+		m.viewers = rand.Text()
 	}
 	var err error
 	if m.listener, err = net.Listen("tcp", flags.http); err != nil {
@@ -219,8 +225,8 @@ func (m *mainWorld) startServer() error {
 	m.live, m.lessons = scenarios.NewLive(m.cluster, m.hub), lesson.New(m.log)
 	m.server = server.New(server.Config{Main: server.World{Hub: m.hub, Commands: commander{m.live},
 		Batches: m, Page: m.page, Save: m.save}, Lessons: lessonWorlds{m, m.lessons},
-		Ready: m.ready, Token: m.token, AskToken: !isLoopback(host), Hosts: hosts,
-		Static: files, Log: m.log})
+		Ready: m.ready, Token: m.token, ViewerToken: m.viewers, AskToken: !isLoopback(host),
+		Hosts: hosts, Static: files, Log: m.log})
 	go func() {
 		if err := m.server.Serve(m.listener); err != nil {
 			m.log.Error("the page is gone", "error", err)
@@ -295,9 +301,14 @@ func (m *mainWorld) untilReady(ctx context.Context) error {
 func (m *mainWorld) pageAddress() string {
 	address := "http://" + m.listener.Addr().String() + "/"
 	if host, _, _ := net.SplitHostPort(m.flags.http); !isLoopback(host) {
-		address += "?token=" + m.token
+		address += "?token=" + url.QueryEscape(m.token)
 	}
 	return address
+}
+
+// viewerAddress is the page for those who only look.
+func (m *mainWorld) viewerAddress() string {
+	return "http://" + m.listener.Addr().String() + "/?token=" + url.QueryEscape(m.viewers)
 }
 
 // announce says where everything is.
@@ -310,7 +321,7 @@ func (m *mainWorld) announce(w io.Writer) {
 		}
 		// Plain values always marshal; a closed standard output has nobody to tell.
 		_ = json.NewEncoder(w).Encode(map[string]any{"ready": true, "page": m.pageAddress(),
-			"brokers": brokers, "controllers": m.cluster.Controllers(), "data": m.data,
+			"viewer": m.viewerAddress(), "brokers": brokers, "controllers": m.cluster.Controllers(), "data": m.data,
 			"seed": m.flags.seed})
 		return
 	}
@@ -324,6 +335,7 @@ func (m *mainWorld) announce(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "  data       %s\n", m.data)
 	}
+	fmt.Fprintf(w, "  viewers    %s\n", m.viewerAddress())
 	fmt.Fprintf(w, "try: kcat -b %s -L\n", addresses[ids[0]])
 }
 

@@ -6,6 +6,7 @@ import { kinds, rules } from "../protocol/kinds.js";
 /** @typedef {import("./state.js").Event} Event */
 
 const firstOutside = 1 << 20;
+const rawMax = 300; // characters shown of an event of an unknown kind
 const nodeFields = new Set(["from", "to", "leader", "leaderBefore", "replica", "broker",
 	"candidate", "for", "connection"]);
 const durationFields = {
@@ -36,7 +37,8 @@ export function namesOf(state) {
 /** @param {Event} event @param {(id: number) => string} [nameOf] @returns {string} one sentence */
 export function narrate(event, nameOf = nameOfNode) {
 	if (!Object.hasOwn(kinds, event.event)) {
-		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know.`;
+		const raw = JSON.stringify(event.fields).slice(0, rawMax);
+		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know: ${raw}`;
 	}
 	if (event.event === "RecordDescribed") return describe(event);
 	const { narration } = kinds[event.event];

@@ -2,13 +2,16 @@
 
 const lineMax = 64 << 20;
 const eventsMax = 500_000;
+const noTrace = "this is no Highwater trace";
+const tooLong = `the line is longer than ${lineMax} characters`;
 
 /**
  * @typedef {Object} Trace
  * @property {{version: number, seed: string, origin: string, software: string}} header
  * @property {Object<string, any>|null} keyframe the state before the first event; null is empty
  * @property {Object<string, any>[]} events
- * @property {boolean} complete false when the file has more events than a page takes
+ * @property {boolean} complete false when the file has more events than a page takes; the others
+ *   are left out
  */
 
 /** Reads a trace; an error names the line.
@@ -18,14 +21,15 @@ export async function readTrace(source) {
 	/** @type {Trace} */
 	const trace = { header: null, keyframe: null, events: [], complete: true };
 	let number = 0;
-	for await (const line of lines(blob)) {
+	for await (const { text, isWhole } of lines(blob)) {
 		number++;
 		if (trace.events.length >= eventsMax) {
 			trace.complete = false;
 			break;
 		}
 		try {
-			take(trace, JSON.parse(line), number);
+			if (text === null) throw new Error(number === 1 ? noTrace : tooLong);
+			take(trace, parse(text, number, isWhole), number);
 		} catch (error) {
 			throw new Error(`line ${number}: ${error.message}`);
 		}
@@ -34,19 +38,41 @@ export async function readTrace(source) {
 	return trace;
 }
 
+function parse(text, number, isWhole) {
+	try {
+		const line = JSON.parse(text);
+		if (line !== null && typeof line === "object") return line;
+	} catch {
+		// What is no JSON gets one of the sentences below.
+	}
+	if (number === 1) throw new Error(noTrace);
+	throw new Error(isWhole ? "this is no JSON object" : "the file is cut short here");
+}
+
 function take(trace, line, number) {
 	if (number === 1) {
-		if (line.highwater !== "trace") throw new Error("this is no Highwater trace");
-		if (line.version !== 1) throw new Error(`version ${line.version}, this page knows version 1`);
+		if (line.highwater !== "trace") throw new Error(noTrace);
+		if (line.version !== 1) {
+			throw new Error(`the trace has version ${line.version}, this page knows version 1`);
+		}
 		trace.header = line;
 	} else if (number === 2 && "keyframe" in line) {
+		if (!/^\d+$/.test(line.state?.seq)) throw new Error("this is no keyframe");
 		trace.keyframe = line.state;
 	} else {
-		if (typeof line.seq !== "string" || typeof line.event !== "string") throw new Error("no event");
+		const { seq, event, fields } = line;
+		if (!/^\d+$/.test(seq) || typeof event !== "string" || typeof fields !== "object" || !fields) {
+			throw new Error("this is no event");
+		}
+		const last = trace.events.at(-1)?.seq ?? trace.keyframe?.seq;
+		if (last !== undefined && Number(seq) !== Number(last) + 1) {
+			throw new Error(`event ${seq} follows event ${last}; those between are missing`);
+		}
 		trace.events.push(line);
 	}
 }
 
+/** Gives each line; a text of null is a line that is too long. */
 async function* lines(blob) {
 	const reader = blob.stream().pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
@@ -55,8 +81,11 @@ async function* lines(blob) {
 		if (done) break;
 		const parts = (rest + value).split("\n");
 		rest = parts.pop() ?? "";
-		if (rest.length > lineMax) throw new Error(`a line is longer than ${lineMax} characters`);
-		for (const line of parts) yield line;
+		for (const text of parts) yield { text, isWhole: true };
+		if (rest.length > lineMax) {
+			yield { text: null, isWhole: true };
+			return;
+		}
 	}
-	if (rest !== "") yield rest;
+	if (rest !== "") yield { text: rest, isWhole: false };
 }

@@ -12,6 +12,7 @@ const waitMax = 8000;
  * @property {(gap: {from: string, to: string, counts: Object<string, number>}) => void} [onGap]
  *   told before the snapshot that follows a gap
  * @property {(pace: {mode: string, rate: number, paused: boolean, now: string}) => void} [onPace]
+ * @property {(room: {viewers: number, place: Object<string, any>|null}) => void} [onRoom]
  * @property {(status: "connecting"|"open"|"reconnecting"|"closed", why: string) => void} [onStatus]
  * @property {() => number|string} [lastSeq] the last event the caller has, if not what came through
  *   here
@@ -27,6 +28,7 @@ export function connect(handlers) {
 	const { url, onSnapshot, onEvents } = handlers;
 	const onGap = handlers.onGap ?? (() => {});
 	const onPace = handlers.onPace ?? (() => {});
+	const onRoom = handlers.onRoom ?? (() => {});
 	const onStatus = handlers.onStatus ?? (() => {});
 	const Socket = handlers.Socket ?? globalThis.WebSocket;
 	const later = handlers.later ?? ((f, ms) => setTimeout(f, ms));
@@ -76,6 +78,7 @@ export function connect(handlers) {
 			case "events": return take(frame.events);
 			case "gap": return onGap(frame);
 			case "pace": return onPace(frame);
+			case "room": return onRoom(frame);
 		}
 	}
 

@@ -3,6 +3,12 @@
 /** @param {string} name @returns {string} what the server wrote into the page's head */
 export const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? '';
 
+/** @returns {boolean} whether this page may change anything */
+export const isPresenter = () => meta('token') !== '';
+
+/** The token that goes with a change. A viewer's own is refused with the reason. */
+const ownToken = () => meta('token') || meta('viewer-token');
+
 /** @returns {string} the path under which this page's world answers */
 export const worldPath = () => `/api/worlds/${encodeURIComponent(meta('world') || 'main')}`;
 
@@ -14,7 +20,7 @@ export async function runCommand(command) {
 	try {
 		const response = await fetch(`${worldPath()}/commands`, {
 			method: 'POST',
-			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': meta('token') },
+			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': ownToken() },
 			body: JSON.stringify({ command }),
 		});
 		const answer = await response.json().catch(() => ({}));
@@ -32,7 +38,7 @@ export async function runCommand(command) {
 export async function ask(path, body) {
 	try {
 		const change = { method: 'POST', body: JSON.stringify(body),
-			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': meta('token') } };
+			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': ownToken() } };
 		const response = await fetch(path, body ? change : {});
 		const answer = await response.json().catch(() => ({}));
 		const { ok, status } = response;
@@ -46,6 +52,7 @@ export async function ask(path, body) {
 /** Goes to another page of this server. */
 export const open = (page, { instead = false } = {}) => {
 	const url = new URL(page, location.href);
+	if (!isPresenter()) url.searchParams.set('token', meta('viewer-token'));
 	// Where only the part behind the # differs the browser would not load anything.
 	const isSame = url.pathname + url.search === location.pathname + location.search;
 	if (instead || isSame) location.replace(url);

@@ -14,6 +14,7 @@ export function bindControls({ act, session, command }) {
 	part('open-legend').onclick = act.toggleLegend;
 	part('open-command').onclick = act.openPalette;
 	part('close-legend').onclick = () => part('legend').close();
+	part('open-trace').onclick = act.openTrace;
 	part('open-library').onclick = act.toggleLibrary;
 	for (const button of document.querySelectorAll('[data-open="library"]')) {
 		button.onclick = act.toggleLibrary;

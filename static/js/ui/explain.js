@@ -13,7 +13,8 @@ export function createExplain({ ui, session, scene }) {
 	/** What the open tab shows, as a question; '' while it asks nothing. */
 	function question() {
 		const { focus } = scene();
-		if (!ui.inspector || !session.hasState || !focus) return '';
+		// The server explains what it recorded, which a trace file is not.
+		if (!ui.inspector || !session.hasState || !focus || session.file) return '';
 		const at = session.seq();
 		if (ui.tab === 'why') {
 			const { of } = ui.why;

@@ -4,7 +4,7 @@ import { linkCommand } from '../view/wires.js';
 
 const GRAINS = ['event', 'request', 'step'];
 
-export function bindKeys({ act, session, ui, scene, palette }) {
+export function bindKeys({ act, session, ui, scene }) {
 	const lever = (word) => () => {
 		if (ui.broker !== null) act.command(`${word} ${ui.broker}`);
 	};
@@ -28,7 +28,9 @@ export function bindKeys({ act, session, ui, scene, palette }) {
 		g: () => act.setGrain(GRAINS[(GRAINS.indexOf(session.grain) + 1) % GRAINS.length]),
 		m: act.toggleLibrary,
 		e: act.toggleSide,
-		'/': () => palette.open(),
+		o: act.openTrace,
+		w: act.toggleFollowing,
+		'/': act.openPalette,
 		'?': act.toggleLegend,
 		Escape: () => act.skipStory() || (ui.inspector && act.toggleInspector()),
 	};
@@ -37,7 +39,7 @@ export function bindKeys({ act, session, ui, scene, palette }) {
 	addEventListener('keydown', (event) => {
 		if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
 			event.preventDefault();
-			palette.open();
+			act.openPalette();
 			return;
 		}
 		if (isMeantForElse(event)) return;

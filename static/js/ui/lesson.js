@@ -2,7 +2,7 @@
 
 import { askedNow, endOf, lessonOf, placeOf, sectionOf } from '../model/lesson.js';
 import { drawLesson, keepInSight } from '../view/lesson.js';
-import { ask, meta, open, worldPath } from './commands.js';
+import { ask, isPresenter, meta, open, worldPath } from './commands.js';
 
 const STEP_MS = 12_000; // what a step's film takes at most
 const STORY_MS = 60_000; // the whole story
@@ -37,6 +37,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** Takes what the server says of the lesson. */
 	function take(state) {
+		if (session.file) return;
 		panel.lesson = lessonOf(state);
 		panel.sections = new Map();
 		for (const { section } of panel.lesson.steps) {
@@ -63,6 +64,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** Somebody else ran a step: it is shown here too. */
 	function follow() {
+		if (act.isFollowing()) return; // the presenter's place says which moment is shown
 		const end = endOf(panel.lesson, panel.lesson.done);
 		if (session.isPast() && !session.playing) show(session.seq() + 1, end);
 	}
@@ -90,6 +92,7 @@ export function createLesson({ session, act, toast }) {
 	/** On: to the end of a step that is being shown; else the next one, which runs if it has not.
 	 *  @param {boolean} isWhole whether it is shown as a film, or only its first event or request */
 	async function next(isWhole = true) {
+		if (act.isFollowing()) return undefined;
 		if (panel.isGone) return restart();
 		if (!isReady() || panel.isRunning) return undefined;
 		const { shown, inside } = place();
@@ -98,7 +101,7 @@ export function createLesson({ session, act, toast }) {
 		if (shown < panel.lesson.done) {
 			return begin(panel.lesson.steps[shown], isWhole);
 		}
-		if (!meta('token') || pointAtQuestion()) return undefined;
+		if (!isPresenter() || pointAtQuestion()) return undefined;
 		return run(shown, isWhole);
 	}
 
@@ -143,7 +146,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** Back: the film stands before the step that is shown, or was shown last. */
 	function back() {
-		if (!isReady() || panel.isGone) return;
+		if (!isReady() || panel.isGone || act.isFollowing()) return;
 		const { shown, inside } = place();
 		panel.story = false;
 		const step = inside >= 0 ? inside : shown - 1;
@@ -231,7 +234,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** A step that ran is shown again from its beginning. */
 	function goTo(step) {
-		if (!isReady() || panel.lesson.free || step >= panel.lesson.done) return;
+		if (act.isFollowing() || !isReady() || panel.lesson.free || step >= panel.lesson.done) return;
 		panel.story = false;
 		goToEnd(step);
 		if (wanted < 0) next();
@@ -292,7 +295,7 @@ export function createLesson({ session, act, toast }) {
 		turns.key = `${lesson.done}/${session.film.first}`;
 		const isPlaying = session.playing;
 		const { sections } = panel;
-		const mayRun = meta('token') !== '';
+		const mayRun = isPresenter();
 		drawLesson({ lesson, place: here, isPlaying, isRunning, isGone, votes, asked, sections, turns,
 			note, story, mayRun, act });
 		if (!lesson.free) part('app').dataset.story = story ? 'told' : 'over';

@@ -1,7 +1,7 @@
 // The page: one place that holds what the person chose, one loop that draws it.
 
 import { sceneOf, recordAt } from '../layout/scene.js';
-import { worldPath, readBatch, runCommand } from './commands.js';
+import { isPresenter, meta, readBatch, runCommand, worldPath } from './commands.js';
 import { createFlying } from './flying.js';
 import { applyLayout, applyTheme, onPreference, toggleLayout, toggleTheme } from './frame.js';
 import { bindKeys } from './keys.js';
@@ -12,10 +12,14 @@ import { createPainter } from './painter.js';
 import { createToasts } from './toast.js';
 import { bindControls } from './controls.js';
 import { createLesson } from './lesson.js';
+import { createRoom } from './room.js';
 import { beginStory } from './story.js';
 import { createExplain } from './explain.js';
+import { bindTraceFile } from './trace.js';
 
 const FOLLOW_WITHIN_MS = 10_000; // how long a sent record may take to show up
+const NO_WHY = 'The server explains its own recording; a trace file it has not read.';
+const NO_BYTES = 'A trace file tells of this batch, but does not hold its bytes.';
 
 const part = (id) => document.getElementById(id);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
@@ -45,15 +49,28 @@ const ui = {
 const toast = createToasts(part('toasts'));
 const flying = createFlying(still);
 
+const mayAct = () => isPresenter() && !session.file;
+
+/** A trace file only shows what was; a viewer's keys do nothing, so nothing is said either. */
+async function run(text) {
+	if (mayAct()) return runCommand(text);
+	if (!session.file) return { ok: false, error: '' };
+	return { ok: false, error: 'a trace file takes no commands.',
+		hint: 'Back to the cluster, above the stage, leads to where they run.' };
+}
+
 async function command(text) {
-	const answer = await runCommand(text);
-	if (!answer.ok) toast(`${text}: ${answer.error}`, answer.hint);
+	const answer = await run(text);
+	if (answer.error) toast(`${text}: ${answer.error}`, answer.hint);
 	return answer;
 }
 
 const session = createSession({
 	world: worldPath(),
+	token: isPresenter() ? '' : meta('viewer-token'),
+	mayAct,
 	command,
+	onRoom: (frame) => room.take(frame),
 	onEvents(events) {
 		forget();
 		expect(events);
@@ -63,7 +80,11 @@ const session = createSession({
 		if (session.hold) expect(events); // it is followed on its way, and not only from the log on
 		lesson?.onArrived(events);
 	},
-	onStatus: (status) => status !== 'connecting' && lesson?.onStatus(),
+	onStatus(status) {
+		if (status === 'connecting') return;
+		room.renew();
+		lesson?.onStatus();
+	},
 });
 
 /** The record that the form sent is followed as soon as an event describes it. */
@@ -129,11 +150,20 @@ const act = {
 	unfollow: () => set({ follow: null }),
 	/** @param {'reader'|'producer'} role @param {string} id who is to stand on the stage */
 	stand: (role, id) => set({ [role]: id }),
-	lookAt: (topic, partition) => set({ topic, partition, select: null, batch: { status: 'none' } }),
+	lookAt(topic, partition) {
+		if (!room.isFollowing()) set({ topic, partition, select: null, batch: { status: 'none' } });
+	},
 	/** @param {string} topic @param {number} partition looked at, unless it is already */
 	turnTo(topic, partition) {
 		const { focus } = currentScene();
 		if (focus?.topic !== topic || focus.partition !== partition) act.lookAt(topic, partition);
+	},
+	/** What the presenter looks at is looked at here. */
+	joinAt({ topic, partition, follow }) {
+		if (topic && (ui.topic !== topic || ui.partition !== partition)) {
+			set({ topic, partition, select: null, batch: { status: 'none' } });
+		}
+		set({ follow, expected: null });
 	},
 	openTab: (tab) => set({ tab, inspector: true }),
 	why(of) {
@@ -156,7 +186,9 @@ const act = {
 		part(`broker-${node.id}`)?.querySelector('.lever')?.focus();
 	},
 	healAll: () => command('heal all'),
-	seek: (seq) => session.seek(seq),
+	seek: (seq) => hands.seek(seq),
+	isFollowing: () => room.isFollowing(),
+	toggleFollowing: () => room.toggle(),
 	showEvents: (eventClass) => set({ eventClass }),
 	filterEvents: (filter) => set({ filter }),
 	toggleTheme() {
@@ -168,9 +200,11 @@ const act = {
 		ui.isDirty = true;
 	},
 	toggleLegend: () => (part('legend').open ? part('legend').close() : part('legend').showModal()),
-	openPalette: () => palette.open(),
+	openPalette: () => isPresenter() && palette.open(),
+	openTrace: () => part('trace').showModal(),
 	write: () => part('send-key').focus(),
 	toggleLibrary() {
+		if (!isPresenter()) return;
 		const library = part('library');
 		if (library.open) library.close();
 		else library.showModal();
@@ -196,6 +230,7 @@ async function loadBatch({ node, offset }) {
 	const wanted = ui.select;
 	set({ batch: { status: 'loading' } });
 	try {
+		if (session.file) throw new Error(NO_BYTES);
 		const place = { node, topic: focus.topic, partition: focus.partition, offset };
 		const read = await readBatch(place);
 		if (ui.select === wanted) set({ batch: { status: 'read', ...read } });
@@ -204,8 +239,22 @@ async function loadBatch({ node, offset }) {
 	}
 }
 
-const palette = createPalette(runCommand);
-const lesson = createLesson({ session, act, toast });
+/** The page leaves the cluster, and its lesson, for a trace file. */
+function showFile(file, film) {
+	room.leave();
+	lesson = null;
+	session.openFile(file, film);
+	set({ topic: null, partition: 0, select: null, follow: null, expected: null, broker: null,
+		batch: { status: 'none' }, why: { of: ui.why.of, answer: null, error: NO_WHY },
+		passport: { answer: null, error: NO_WHY } });
+	forget();
+	return film.head().nodes;
+}
+
+const palette = createPalette(run);
+const room = createRoom({ session, act, ui, scene: currentScene });
+const hands = room.hands;
+let lesson = createLesson({ session, act, toast });
 // Every lesson's hero has this name; it is followed wherever it first appears.
 if (lesson) ui.expected = { topic: null, key: 'order-3', until: Infinity };
 const explain = createExplain({ ui, session, scene: currentScene });
@@ -214,8 +263,9 @@ const painter = createPainter({ ui, act, session, flying, scene: currentScene })
 bindSendForm(command, ({ topic, key }) => {
 	ui.expected = { topic, key, until: performance.now() + FOLLOW_WITHIN_MS };
 });
-bindControls({ act, session, command });
-bindKeys({ act, session, ui, scene: currentScene, palette });
+bindControls({ act, session: hands, command });
+bindKeys({ act, session: hands, ui, scene: currentScene });
+bindTraceFile({ showFile, toast });
 
 onPreference(() => {
 	applyTheme();
@@ -234,6 +284,7 @@ function frame(now) {
 	requestAnimationFrame(frame);
 	session.tick(now);
 	lesson?.tick(now);
+	room.tick(now);
 	if (session.isDirty) forget();
 	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
 	explain.tick(now);

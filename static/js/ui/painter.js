@@ -17,6 +17,7 @@ import { createTokens } from '../view/tokens.js';
 import { drawTimeline } from '../view/timeline.js';
 import { drawEvents, drawPins, drawTransport, slowness } from '../view/transport.js';
 import { drawSnips, drawWires } from '../view/wires.js';
+import { isPresenter } from './commands.js';
 import { offerTopic } from './send.js';
 
 const STAGE_EVERY_MS = 33;
@@ -75,7 +76,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 			: null;
 		ui.isPast = session.isPast();
 		const { hasState } = session;
-		const view = { scene, geometry, scale, ui, act, hasState, ...links };
+		const mayAct = isPresenter() && !session.file;
+		const view = { mayAct, scene, geometry, scale, ui, act, hasState, ...links };
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);
 		part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
@@ -178,7 +180,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 function drawStage(view) {
 	const { scene, geometry } = view;
 	drawNodes(view);
-	frame.drawNotice(noticeOf(scene, view.hasState));
+	frame.drawNotice(noticeOf(scene, view));
 	part('pool').classList.toggle('empty', !scene.focus);
 	patch(part('chart'), [
 		scene.focus && drawTide(view),
@@ -192,7 +194,7 @@ function drawStage(view) {
 			drawReaders(view),
 		],
 	]);
-	patch(part('front'), geometry.narrow ? null : drawSnips(view));
+	patch(part('front'), geometry.narrow || !view.mayAct ? null : drawSnips(view));
 }
 
 function drawFrame(view) {
@@ -204,7 +206,7 @@ function drawFrame(view) {
 	patch(part('where'), frame.drawWhere(view));
 }
 
-function noticeOf(scene, hasState) {
+function noticeOf(scene, { hasState, mayAct }) {
 	if (!hasState) {
 		const text = 'The picture appears with the first event.';
 		return { title: 'Connecting to the cluster', text };
@@ -216,8 +218,9 @@ function noticeOf(scene, hasState) {
 	}
 	return {
 		title: 'No topics yet',
-		text: 'The cluster is up and holds no records. Create a topic to see its logs.',
-		canCreate: true,
+		text: 'The cluster is up and holds no records.' +
+			(mayAct ? ' Create a topic to see its logs.' : ''),
+		canCreate: mayAct,
 	};
 }
 
@@ -231,6 +234,7 @@ function filmOf(session, scene) {
 		at: scene.at,
 		isLive: !session.isPast(),
 		isMoving: session.isMoving(),
+		isFile: Boolean(session.file),
 		pace,
 		speed,
 		grain: session.grain,
@@ -243,6 +247,7 @@ const STATUS_WORDS = {
 	open: 'connected',
 	reconnecting: 'reconnecting',
 	closed: 'disconnected',
+	file: 'trace file',
 };
 
 function drawConnection(session) {

@@ -43,17 +43,17 @@ function isRequestOf({ nodes }) {
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 /** @param {object} options @param {string} options.world the path under which the world answers
+ * @param {string} options.token what the stream's address carries, "" for none
+ * @param {() => boolean} options.mayAct whether commands may be given
  * @param {(command: string) => Promise<void>} options.command
  * @param {(events: object[]) => void} options.onEvents the events that were just shown
  * @param {(events: object[]) => void} options.onArrived the events that just came in
+ * @param {(room: object) => void} options.onRoom who watches, and where the presenter is
  * @param {(status: string) => void} options.onStatus */
-export function createSession({ world, command, onEvents, onArrived, onStatus }) {
-	const film = createFilm();
-	const reading = {
-		all: createReading(isVisible, READ_MOST),
-		fact: createReading(isFact, READ_MOST),
-		telling: createReading(isTelling, READ_MOST),
-	};
+export function createSession(options) {
+	const { world, token, mayAct, command, onEvents, onArrived, onRoom, onStatus } = options;
+	let film = createFilm();
+	let reading = readings(READ_MOST);
 	const session = {
 		cursor: null, // null: live; else the seq that is shown
 		playing: false,
@@ -67,6 +67,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		grain: 'event', // how far one step goes
 		lesson: null, // {next, back, resume}: what moves beyond the newest event of a lesson
 		hold: false, // what comes in waits until it is shown
+		file: null, // {name, software, seed, complete}: the trace file that is shown instead
 	};
 	let playedAt = 0;
 	let plan = null; // the film of a stretch of events that is being shown
@@ -75,7 +76,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 	let history = { isLoading: false, events: 0 };
 
 	const source = connect({
-		url: `${world}/events`,
+		url: `${world}/events${token && `?token=${encodeURIComponent(token)}`}`,
 		lastSeq: () => (session.hasState ? film.last : 0),
 		onSnapshot(state) {
 			film.snapshot(state);
@@ -104,6 +105,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			session.pace = pace;
 			session.isDirty = true;
 		},
+		onRoom,
 		onStatus(status) {
 			session.status = status;
 			session.isDirty = true;
@@ -143,7 +145,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 	 *  @param {number} most @returns {Promise<boolean>} whether there was something older */
 	async function remember(most) {
 		const mine = history;
-		if (mine.isLoading) return false;
+		if (mine.isLoading || session.file) return false;
 		mine.isLoading = true;
 		const first = film.first;
 		try {
@@ -228,8 +230,25 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		if (due > seq()) moveTo(due);
 	}
 
+	/** Shows a trace file; the cluster is left, until the page is loaded again.
+	 *  @param {{name: string, software: string, seed: string, complete: boolean}} file
+	 *  @param {import('../model/film.js').Film} recorded */
+	function openFile(file, recorded) {
+		source.close();
+		stop();
+		film = recorded;
+		reading = readings(Infinity);
+		const events = film.events(film.first + 1, film.last);
+		for (const list of Object.values(reading)) list.add(events);
+		const pace = { mode: 'live', rate: 1, paused: true };
+		const pins = pinsOf(events);
+		Object.assign(session, { film, file, pins, pace, cursor: null, lesson: null, hold: false,
+			hasState: true, isTold: true, status: 'file', isDirty: true });
+	}
+
 	return Object.assign(session, {
 		film,
+		openFile,
 		source,
 		seq,
 		state,
@@ -244,9 +263,11 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		},
 		/** Reads older events, if there are any and nobody reads yet. */
 		recall: () => remember(HISTORY_MORE),
+		isRecalling: () => history.isLoading,
 		/** Stays where the page is, though more comes in. */
 		pin() {
 			if (session.cursor === null && session.hasState) session.cursor = film.last;
+			session.isDirty = true;
 		},
 		/** @param {number} to @returns {Promise<boolean>} whether the event came */
 		arrived(to) {
@@ -290,8 +311,10 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		},
 
 		toggle() {
+			if (session.cursor === null && session.file) session.cursor = film.first; // from the start
 			if (session.cursor === null && session.lesson) return session.lesson.next();
 			if (session.lesson && !session.playing && !plan) return session.lesson.resume();
+			if (session.cursor === null && !mayAct()) return session.pin(); // a viewer's own pause
 			if (session.cursor === null) {
 				return command(session.pace.paused ? 'resume-time' : 'pause-time');
 			}
@@ -311,6 +334,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 				return session.lesson.next(session.grain === 'step');
 			}
 			if (session.cursor !== null) return session.stepOn();
+			if (!mayAct()) return undefined;
 			if (!session.pace.paused) return command('pause-time');
 			return session.grain === 'request' ? stepToRequest() : command('step');
 		},
@@ -340,7 +364,7 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 			stop();
 			session.cursor = null;
 			session.isDirty = true;
-			if (session.lesson || wasPast) return;
+			if (session.lesson || wasPast || !mayAct()) return;
 			if (session.pace.paused || session.pace.mode !== 'live') command('live');
 		},
 		/** Plays the past on, one event at a time. */
@@ -398,3 +422,10 @@ export function createSession({ world, command, onEvents, onArrived, onStatus })
 		},
 	});
 }
+
+/** The events that are read, each for one kind of reader. @param {number} most of each */
+const readings = (most) => ({
+	all: createReading(isVisible, most),
+	fact: createReading(isFact, most),
+	telling: createReading(isTelling, most),
+});

@@ -230,7 +230,7 @@ const waitText = (wait) =>
 	shortOffset(wait.needs);
 
 /** Every link between two nodes, in a triangle of buttons. */
-function drawLinks({ scene, act }) {
+function drawLinks({ scene, act, mayAct }) {
 	const nodes = [...scene.brokers, ...scene.controllers];
 	return h(
 		'div',
@@ -261,20 +261,20 @@ function drawLinks({ scene, act }) {
 						'tr',
 						{ key: node.id },
 						h('th', { scope: 'row' }, nodeName(node.id, scene)),
-						nodes.slice(0, i + 1).map((other) => drawLink(scene, act, other.id, node.id)),
+						nodes.slice(0, i + 1).map((other) => drawLink({ scene, act, mayAct }, other.id, node.id)),
 					),
 				),
 			),
 		),
 		h(
 			'button',
-			{ class: 'dump', type: 'button', onClick: () => act.healAll() },
+			{ class: 'dump', type: 'button', disabled: !mayAct, onClick: () => act.healAll() },
 			'Heal every link',
 		),
 	);
 }
 
-function drawLink(scene, act, a, b) {
+function drawLink({ scene, act, mayAct }, a, b) {
 	const isOff = isCut(scene, a, b);
 	const latency = latencyOf(scene, a, b);
 	const bothBrokers = [a, b].every((id) => scene.brokers.some((node) => node.id === id));
@@ -289,6 +289,7 @@ function drawLink(scene, act, a, b) {
 			{
 				class: cls('link', { off: isOff }),
 				type: 'button',
+				disabled: !mayAct,
 				title: name,
 				'aria-label': name,
 				'aria-pressed': String(isOff),

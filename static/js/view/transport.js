@@ -58,8 +58,8 @@ function choose(row, name, value) {
 	}
 }
 
-function lensOf({ seq, last, isLive, pace, skipped }) {
-	if (!isLive) return `event ${seq} of ${last}`;
+function lensOf({ seq, last, isLive, isFile, pace, skipped }) {
+	if (!isLive || isFile) return `event ${seq} of ${last}`;
 	if (pace.paused) return 'time stands still';
 	if (pace.mode === 'slow' && pace.rate) return `${slowness(pace)}× slower`;
 	return skipped ? `${shortCount(skipped)} events not shown` : `event ${last}`;

@@ -1,0 +1,170 @@
+// The room: a presenter's page says where it is, and viewers' pages go there. How many watch is in
+// the header of each.
+
+import { setText } from '../view/dom.js';
+import { ask, isPresenter, meta, open } from './commands.js';
+
+const TELL_EVERY_MS = 120;
+const AGAIN_AFTER_MS = 2000; // when the server did not take it
+const KEY_MOST = 60; // characters of a followed record's key, which may be of any length
+const MOVES = ['toggle', 'pause', 'play', 'step', 'back', 'seek', 'live'];
+
+const part = (id) => document.getElementById(id);
+
+/** @param {{session: object, act: object, ui: object, scene: () => object}} page */
+export function createRoom({ session, act, ui, scene }) {
+	let isFollowing = !isPresenter();
+	let place = null; // where the presenter is, as the server said last
+	let isThere = true; // nothing is left to do to be where the presenter is
+	let isLeaving = false;
+	let told = '';
+	let tellAt = 0;
+
+	/** Where this page is. A lesson's newest event has a number too: the viewers' pages stop there. */
+	function placeNow() {
+		const { focus } = scene();
+		const { follow } = ui;
+		const isNewest = !session.isPast() && !session.hold;
+		return {
+			world: meta('world'),
+			seq: isNewest || session.file ? '' : String(session.seq()),
+			topic: focus?.topic ?? '',
+			partition: focus?.partition ?? 0,
+			follow: follow && { ...follow, key: follow.key.slice(0, KEY_MOST) },
+			told: Boolean(session.isTold || session.isMoving()),
+			away: Boolean(session.file),
+		};
+	}
+
+	async function tell(now) {
+		if (now < tellAt || !session.hasState) return;
+		tellAt = now + TELL_EVERY_MS;
+		const text = JSON.stringify(placeNow());
+		if (text === told) return;
+		told = text;
+		tellAt = Infinity; // one at a time, so that the last one wins
+		const answer = await ask('/api/room', JSON.parse(text));
+		if (!answer.ok) told = '';
+		tellAt = performance.now() + (answer.ok ? TELL_EVERY_MS : AGAIN_AFTER_MS);
+	}
+
+	/** Goes where the presenter is, as soon as this page has what is needed for it. */
+	function join() {
+		if (!isFollowing || isThere || !place || isLeaving || session.file) return;
+		if (place.world !== meta('world')) {
+			isLeaving = true;
+			open(place.page, { instead: true });
+			return;
+		}
+		if (!session.hasState) return;
+		const { film } = session;
+		const seq = place.seq === '' ? null : Number(place.seq);
+		if (seq > film.last) return; // on its way
+		if (seq !== null && seq < film.first && film.first > 1) {
+			recall();
+			return;
+		}
+		isThere = true;
+		if ((session.isPast() ? session.seq() : null) !== seq) session.moveTo(seq);
+		session.isTold = place.told;
+		act.joinAt(place);
+	}
+
+	/** Reads older events; where the server keeps none so old, the oldest one must do. */
+	async function recall() {
+		if (session.isRecalling()) return;
+		const wanted = place;
+		const found = await session.recall();
+		if (found || session.isRecalling() || wanted !== place) return;
+		isThere = true;
+		session.moveTo(session.film.first);
+	}
+
+	function follow(wanted) {
+		isFollowing = wanted;
+		isThere = false;
+		draw();
+	}
+
+	function draw() {
+		part('app').dataset.following = String(isFollowing);
+		const button = part('follow-presenter');
+		if (!button) return;
+		button.setAttribute('aria-pressed', String(isFollowing));
+		setText(button, isFollowing ? 'Look around' : 'Follow the presenter');
+		const isAway = Boolean(isFollowing && place?.away);
+		button.dataset.away = String(isAway);
+		if (isAway) setText(button, 'The presenter reads a file');
+	}
+
+	function drawCount(viewers) {
+		part('viewers').hidden = viewers === 0;
+		setText(part('viewers'), viewers === 1 ? '1 viewer' : `${viewers} viewers`);
+	}
+
+	if (part('follow-presenter')) part('follow-presenter').onclick = () => follow(!isFollowing);
+	bindShare();
+	draw();
+
+	/** The session as hands may move it: not at all while the presenter does. */
+	const hands = Object.create(session, Object.fromEntries(MOVES.map((name) => [name, {
+		value: (...args) => (isFollowing ? undefined : session[name](...args)),
+	}])));
+
+	return {
+		hands,
+		isFollowing: () => isFollowing,
+		toggle: () => !isPresenter() && !session.file && follow(!isFollowing),
+		/** Follows nobody, for good. */
+		leave() {
+			if (!isPresenter()) follow(false);
+		},
+		/** The stream is another one: what it brings may not be what the presenter sees. */
+		renew() {
+			isThere = false;
+		},
+		/** @param {{viewers: number, place: object|null}} frame */
+		take(frame) {
+			if (JSON.stringify(frame.place) !== JSON.stringify(place)) isThere = false;
+			place = frame.place;
+			drawCount(frame.viewers);
+			draw();
+		},
+		tick(now) {
+			if (isPresenter()) tell(now);
+			else join();
+		},
+	};
+}
+
+/** The link is this page's own address with the viewers' token. */
+function bindShare() {
+	if (!part('open-share')) return;
+	const link = part('share-link');
+	const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(location.hostname);
+	part('open-share').onclick = () => {
+		link.value = `${location.origin}/?token=${encodeURIComponent(meta('viewer-token'))}`;
+		setText(part('share-note'), isLocal
+			? 'This address leads here from this machine only. For other machines start Highwater with ' +
+				'--http ADDRESS:PORT and --token, and share from the page at that address.'
+			: 'Who has the link can look until the server stops.');
+		part('share').showModal();
+		link.select();
+	};
+	part('share-copy').onclick = async () => {
+		link.select();
+		const isCopied = await copy(link.value);
+		setText(part('share-note'), isCopied ? 'Copied.'
+			: 'The browser lets no script copy here: the link is selected, copy it with Ctrl C.');
+	};
+}
+
+/** Browsers give the clipboard only to pages that they trust. */
+async function copy(text) {
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		return document.execCommand('copy');
+	}
+}
