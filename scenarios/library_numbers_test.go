@@ -49,7 +49,7 @@ func promised() map[string][]string {
 			`elr("orders-0") == [2]`, `values("orders-0") == ["both-have-it"]`,
 			`isr("orders-0") == [3]`, `values("clicks-0") == ["both-have-it"]`},
 		"order-8812": {`acked("careful") == 1`, `acked("careful") == 2`,
-			`count("quick-0") < 22`, `latency("careful",100) >= 30000`,
+			`count("quick-0") < 22`, `"order-10","order-16"`, `latency("careful",100) >= 30000`,
 			`latency("careful",100) <= 60000`, `count("once-0") == 22`},
 		"power-loss": {`count("orders-0") == 3`, `count("orders-0") < 303`},
 		"idempotent-retry": {`values("plain-0") == ["order-1","order-3","order-3"]`,
