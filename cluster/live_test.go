@@ -304,4 +304,10 @@ func TestFranzGoReadsBackTheSameBytesInEveryCodec(t *testing.T) {
 		l.level(topic)
 		l.equalReplicas(topic)
 	}
+	l.close()
+	for _, kind := range []event.Kind{event.KindClientConnected, event.KindClientDisconnected} {
+		if l.events.seen[kind] == 0 {
+			t.Errorf("clients came and went, and no %v tells of it", kind)
+		}
+	}
 }
