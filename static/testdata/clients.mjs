@@ -48,7 +48,7 @@ const readers = [
   program(1004, 'billing', 'consumer', { group: 'bills', partitions: [part('0', '5', '5')] }),
   program(1005, 'ledger', 'consumer', { group: 'books', partitions: [part('0', '3', '-1')],
     settings: 'isolation.level=read_committed' }),
-  program(1006, 'late', 'consumer', { alive: false }),
+  program(1006, 'late', 'consumer', { alive: false, partitions: [part('0', '5', '-1')] }),
 ];
 const scene = sceneOf(stateWith([shop(), ...readers]), wanted);
 
@@ -97,7 +97,7 @@ assert.deepEqual(together.map((thread) => thread.lane), [0, 1, 1]);
 const holed = sceneOf(stateWith([], { holes: [{ from: '1', to: '4' }] }), wanted);
 const kept = entriesOf(holed.focus, holed.focus.copies.get(1), 0, 5);
 assert.deepEqual(kept.map((cell) => cell.offset), [0, 4]);
-const tank = { height: 230, unit: 16, headroom: 4.1 };
+const tank = { height: 330, unit: 16, headroom: 4.1 };
 const range = { start: 0, end: 183, isCompacted: true, holesTo: 177 };
 assert.equal(offsetScale(range, tank).from, 177);
 
@@ -114,6 +114,7 @@ for (const count of [1, 3, 9, 40]) {
     producers, hasForm: true, brokers: [1, 2, 3], controllers: [101], readers: [], pipes: 0 });
   assert.equal(area.rows.length + area.hidden, count);
   assert.ok(area.rows[0].isCard, 'the first keeps its card');
+  assert.equal(area.hidden > 0, count > 3, 'lines make room before anybody is hidden');
   area.rows.slice(1).forEach((row, i) => {
     assert.ok(row.top >= area.rows[i].top + area.rows[i].height);
   });
