@@ -160,13 +160,20 @@ func TestModelAndLayoutKnowNoPage(t *testing.T) {
 	})
 }
 
-func TestLayoutPutsEqualOffsetsOnOneLine(t *testing.T) {
+func TestLayoutPutsEqualOffsetsOnOneLine(t *testing.T) { runScript(t, "testdata/layout.mjs") }
+
+func TestLayoutSaysWhoReadsAndWhatBecameOfRecords(t *testing.T) {
+	runScript(t, "testdata/clients.mjs")
+}
+
+func runScript(t *testing.T, name string) {
+	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed: the layout modules are then only checked in a browser")
 	}
 	var out bytes.Buffer
-	cmd := exec.Command(node, "--no-warnings", "testdata/layout.mjs")
+	cmd := exec.Command(node, "--no-warnings", name)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -45,7 +45,8 @@ export function flightOfMessage(scene, message, follow) {
 	const flight = { id: `m${message.id}`, from, to, idle: message.idle, ...blank };
 	if (low) return { ...flight, kind: 'dot', text: api };
 	const inFocus = concerns(scene, message);
-	if (api === 'Produce') return { ...flight, ...builtInProduce(scene, message, follow) };
+	const client = scene.clientOf.get(isAnswer ? message.to : message.from);
+	if (client) return { ...flight, ...faceOfClient(scene, message, client, follow) };
 	// What followers and readers ask of other partitions is a dot, unless it carries records.
 	if (api === 'Fetch' && !inFocus && !message.records) return { ...flight, kind: 'dot' };
 	if (api === 'Fetch' && !isAnswer) {
@@ -88,22 +89,31 @@ export function flightOfClient(scene, event, follow) {
 	return { ...flight, ...face };
 }
 
-function builtInProduce(scene, message, follow) {
-	if (message.isAnswer) {
-		const isRefused = message.offset < 0;
-		return { kind: 'answer', text: isRefused ? 'refused' : `ack ${message.offset}`,
-			alarm: isRefused };
+/** What passes between a client inside the cluster and a broker. Of its questions the message says
+ *  only the kind; where it reads and what it sends is known from the client itself. */
+function faceOfClient(scene, message, client, follow) {
+	const { api, isAnswer } = message;
+	if (api === 'Produce' && !isAnswer) return produceOf(scene, message, client, follow);
+	if (api === 'Fetch' && !isAnswer) {
+		const isHere = scene.focus?.leader === message.to && client.position !== null;
+		return isHere ? { kind: 'ask', text: `fetch from ${client.position}` } : { kind: 'dot' };
 	}
-	const client = scene.clientOf.get(message.from);
+	if (!isAnswer) return { kind: 'ask', text: wordsOf(api), dim: true };
+	if (api === 'Produce' && !message.topic) return { kind: 'answer', text: 'ack' };
+	if (api === 'Fetch' && !message.errorCode && !message.records) return { kind: 'dot' };
+	return clientAnswer(scene, message, message, follow);
+}
+
+function produceOf(scene, message, client, follow) {
 	const isIn = (batch) => batch.state === 'sent' && batch.to === message.to &&
 		(!message.topic || concerns({ focus: message }, batch));
-	const batches = client?.batches?.filter(isIn) ?? [];
+	const batches = client.batches?.filter(isIn) ?? [];
 	const [first] = batches;
 	const records = batches.reduce((sum, batch) => sum + batch.records, 0);
 	const face = clientQuestion(scene, { api: 'Produce' }, first ? { ...first, records } : message);
 	const followed = batches.some((batch) => carries(client, batch, follow));
 	const chips = followed && records === 1 ? [follow.key] : face.chips;
-	return { ...face, chips, followed, note: client?.words?.[0] ?? '' };
+	return { ...face, chips, followed, note: client.words?.[0] ?? '' };
 }
 
 const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };

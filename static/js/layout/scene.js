@@ -281,6 +281,7 @@ export const messageOf = (message) => ({
 	offset: number(message.offset),
 	records: number(message.records),
 	hw: number(message.highWatermark),
+	errorCode: number(message.errorCode),
 	idle: Boolean(message.idle),
 });
 

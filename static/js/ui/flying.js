@@ -10,6 +10,7 @@ const FLIES_MS = 780;
 const WAITS_AT = 0.5; // of the way, for a message that was not delivered yet
 const FLOOD_FROM = 200; // messages a second on one link
 const LAUNCHED_MOST = 300;
+const ANSWERS_MOST = 300;
 const BUSY_MS = 900;
 const CALM_MOST = 5; // tokens; up to here each message has one of its own
 const TOGETHER_MS = 420;
@@ -21,6 +22,8 @@ export function createFlying(still) {
 	const launched = new Map(); // by flight id
 	const counts = new Map(); // by link: messages in the current second
 	const busyUntil = new Map(); // by link
+	const answers = new Map(); // by message id: what an answer to a client inside tells
+	let answer = null; // the newest, which goes with the message that is sent next
 	let second = 0;
 	let flood = new Set();
 	let isRush = false;
@@ -51,6 +54,19 @@ export function createFlying(still) {
 		return null;
 	}
 
+	/** The message says only the kind of an answer to a client; the fact before it says the rest. */
+	function answerFor({ node, fields: { message, to, api } }) {
+		const isIts = answer?.node === node && answer.fields.connection === to &&
+			answer.fields.api === api;
+		if (!isIts) return null;
+		const { topic, partition, offset, records, errorCode, idle } = answer.fields;
+		const told = { topic, partition, offset, records, errorCode, idle };
+		answer = null;
+		answers.set(message, told);
+		if (answers.size > ANSWERS_MOST) answers.delete(answers.keys().next().value);
+		return told;
+	}
+
 	function newSecond(now) {
 		if (now - second < 1000) return;
 		second = now;
@@ -66,13 +82,14 @@ export function createFlying(still) {
 			for (const event of events) {
 				const { event: kind, fields } = event;
 				if (kind === 'MessageSent') {
-					const message = messageOf({ ...fields, from: event.node, at: event.at });
+					const message = messageOf({ ...fields, ...answerFor(event), from: event.node });
 					launch(flightOfMessage(scene, message, follow), now, false, rank++ % 8);
 				} else if (kind === 'MessageDelivered' || kind === 'MessageDropped') {
 					const flying = launched.get(`m${fields.message}`);
 					if (flying && kind === 'MessageDelivered') flying.isDelivered = true;
 					else if (flying) launched.delete(`m${fields.message}`);
 				} else if (kind === 'RequestReceived' || kind === 'ResponseSent') {
+					answer = kind === 'ResponseSent' ? event : null;
 					launch(flightOfClient(scene, event, follow), now, true, rank++ % 8);
 				}
 			}
@@ -94,7 +111,10 @@ export function createFlying(still) {
 			}
 			if (standing) {
 				for (const message of scene.messages) {
-					const flight = flightOfMessage(scene, message, follow);
+					const told = answers.get(message.id);
+					const whole = told ? messageOf({ ...message, ...told, message: message.id,
+						answers: '1', highWatermark: message.hw }) : message;
+					const flight = flightOfMessage(scene, whole, follow);
 					if (!flight || (flight.idle && flight.kind === 'dot')) continue;
 					if (!shown.has(flight.id)) shown.set(flight.id, { flight, progress: WAITS_AT });
 				}

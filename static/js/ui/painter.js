@@ -151,7 +151,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 
 	function drawLists(now) {
 		const moment = `${session.seq()}/${session.film.first}`;
-		const key = `${moment}/${ui.eventClass}/${ui.filter}/${size.track}`;
+		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track].join();
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
 		const { eventClass, filter } = ui;

@@ -1,0 +1,122 @@
+// Checks of who stands on the stage and of what became of records; the Go test runs it.
+
+import assert from 'node:assert/strict';
+import { flightOfMessage } from '../js/layout/flights.js';
+import { stageGeometry } from '../js/layout/geometry.js';
+import { offsetScale } from '../js/layout/scale.js';
+import { entriesOf, messageOf, sceneOf } from '../js/layout/scene.js';
+import { lanesIn, threadsOf } from '../js/layout/threads.js';
+import { meaningOf, whereabouts } from '../js/layout/where.js';
+
+const batch = (base, more) => ({
+  baseOffset: String(base), lastOffset: String(base), records: 1, bytes: 80, epoch: 0,
+  producerId: '1000', sequence: base, codec: 'none', control: false, transactional: true, ...more,
+});
+const log = (node, more) => ({
+  node, logStartOffset: '0', leo: '5', hw: '5', lso: '3', synced: '0', cut: [],
+  batches: [0, 1, 2, 3, 4].map((base) => batch(base, { control: base === 2 })),
+  transactions: [
+    { producerId: '1000', first: '0', last: '2', state: 'aborted' },
+    { producerId: '1000', first: '3', last: '-1', state: 'open' },
+  ],
+  ...more,
+});
+const program = (node, name, role, more) => ({
+  node, name, role, settings: '', alive: true, memory: '0', bufferMemory: '100', blocked: '',
+  producerId: '-1', producerEpoch: -1, transaction: '', pending: 0, sent: 0, acknowledged: 0,
+  failed: 0, unknown: 0, batches: [], lastError: '', group: '', state: '', polled: 0,
+  partitions: [], ...more,
+});
+const part = (began, position, committed) => ({
+  topic: 'orders', partition: 0, acknowledged: '-1', assigned: true, began, position, committed,
+});
+const own = { batch: '7', topic: 'orders', partition: 0, records: 2, bytes: 8192, state: 'buffered',
+  to: -1 };
+const shop = (change) => program(1002, 'shop', 'producer',
+  { settings: 'acks=1 linger.ms=100', batches: [{ ...own, ...change }], acknowledged: 3, unknown: 1 });
+const stateWith = (programs, leader) => ({
+  nodes: [1, 2, 3].map((id) => ({ id, role: 'broker', alive: true }))
+    .concat({ id: 1001, role: 'client', alive: true }),
+  topics: [{ name: 'orders', partitions: [0, 1].map((partition) => ({
+    partition, known: true, leader: 1, leaderEpoch: 0, replicas: [1], isr: [1], minIsr: 1,
+    records: [], copies: partition ? [] : [log(1, leader)] })) }],
+  programs,
+});
+const wanted = { topic: 'orders', partition: 0 };
+const readers = [
+  program(1003, 'audit', 'consumer', { partitions: [part('0', '5', '-1')] }),
+  program(1004, 'billing', 'consumer', { group: 'bills', partitions: [part('0', '5', '5')] }),
+  program(1005, 'ledger', 'consumer', { group: 'books', partitions: [part('0', '3', '-1')],
+    settings: 'isolation.level=read_committed' }),
+  program(1006, 'late', 'consumer', { alive: false, partitions: [part('0', '5', '-1')] }),
+];
+const scene = sceneOf(stateWith([shop(), ...readers]), wanted);
+
+// A named producer stands before the page's own client; who lives and came last before the others.
+assert.deepEqual(scene.producers.map((each) => each.id), ['shop', 'this page']);
+assert.deepEqual(scene.readers.map((each) => each.id), ['ledger', 'billing', 'audit', 'late']);
+const asked = sceneOf(stateWith([shop(), ...readers]), { ...wanted, reader: 'audit' });
+assert.equal(asked.readers[0].id, 'audit', 'whoever was picked stands first');
+const [maker] = scene.producers;
+assert.deepEqual(maker.words, ['acks=1', 'linger 100ms']);
+assert.deepEqual(maker.slots.shown.map((slot) => [slot.partition, slot.waiting.length]),
+  [[0, 1], [1, 0]]);
+
+// The record is at home in the accumulator until it is sent.
+const follow = { ...wanted, offset: 4, epoch: 0, key: 'order-3', maker: { node: 1002, batch: '7' } };
+const noteOf = (from, id, change) =>
+  whereabouts(from, { ...follow, ...change }).find((station) => station.id === id);
+assert.equal(noteOf(scene, 'sent').note, 'in the accumulator');
+const away = sceneOf(stateWith([shop({ state: 'sent', to: 1 }), ...readers]), wanted);
+assert.equal(noteOf(away, 'sent').note, 'sent, no answer yet');
+const produce = { message: '9', from: 1002, to: 1, api: 'Produce', answers: '0' };
+assert.equal(flightOfMessage(away, messageOf(produce), follow).followed, true);
+assert.equal(flightOfMessage(away, messageOf(produce), null).followed, false);
+
+// Who read it, who committed it, and whom the open transaction keeps from it.
+assert.equal(noteOf(asked, 'r-audit').note, 'read');
+assert.equal(noteOf(scene, 'r-billing').note, 'committed by bills');
+assert.equal(noteOf(scene, 'r-ledger').note, 'transaction open');
+assert.equal(noteOf(scene, 'r-ledger', { offset: 1 }).note, 'aborted');
+
+// Threads: an aborted record knows its marker, and what is open at once lies side by side.
+const copy = scene.focus.copies.get(1);
+const cells = entriesOf(scene.focus, copy, 0, 5);
+assert.deepEqual(cells.map((cell) => cell.thread?.state),
+  ['aborted', 'aborted', 'aborted', 'open', 'open']);
+assert.equal(scene.focus.lso, 3);
+assert.equal(lanesIn(scene.focus, 0, 5), 1);
+const together = threadsOf([
+  { producerId: '1', first: '0', last: '-1', state: 'open' },
+  { producerId: '2', first: '1', last: '4', state: 'committed' },
+  { producerId: '3', first: '6', last: '8', state: 'committed' },
+]);
+assert.deepEqual(together.map((thread) => thread.lane), [0, 1, 1]);
+
+// Compaction: no cell in a hole, and what lies above the last hole keeps its rows.
+const holed = sceneOf(stateWith([], { holes: [{ from: '1', to: '4' }] }), wanted);
+const kept = entriesOf(holed.focus, holed.focus.copies.get(1), 0, 5);
+assert.deepEqual(kept.map((cell) => cell.offset), [0, 4]);
+const tank = { height: 330, unit: 16, headroom: 4.1 };
+const range = { start: 0, end: 183, isCompacted: true, holesTo: 177 };
+assert.equal(offsetScale(range, tank).from, 177);
+
+// What a fact means for the record that is followed.
+const rise = { event: 'HighWatermarkMoved', node: 1,
+  fields: { topic: 'orders', partition: 0, before: '4', after: '5' } };
+assert.match(meaningOf(scene, rise, follow), /^order-3 .*committed/);
+assert.equal(meaningOf(scene, rise, { ...follow, offset: 2 }), '');
+
+// More producers than fit: cards become lines, then the rest stands behind a menu; none overlaps.
+for (const count of [1, 3, 9, 40]) {
+  const producers = Array.from({ length: count }, (_, i) => ({ id: `p${i}`, isNamed: true }));
+  const { producers: area } = stageGeometry({ width: 1032, height: 480, unit: 16, narrow: false,
+    producers, hasForm: true, brokers: [1, 2, 3], controllers: [101], readers: [], pipes: 0 });
+  assert.equal(area.rows.length + area.hidden, count);
+  assert.ok(area.rows[0].isCard, 'the first keeps its card');
+  assert.equal(area.hidden > 0, count > 3, 'lines make room before anybody is hidden');
+  area.rows.slice(1).forEach((row, i) => {
+    assert.ok(row.top >= area.rows[i].top + area.rows[i].height);
+  });
+  assert.ok(area.rest <= 480 - 14 * 16, `${count} producers stay above the form`);
+}
