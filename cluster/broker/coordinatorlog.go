@@ -57,6 +57,8 @@ type loadedBatch struct {
 
 type loadedRecord struct{ key, value []byte }
 
+func (p *coordinatorLog) isActive() bool { return p.active }
+
 // coordinatorReadBytes bounds what is read at once while a coordinator loads.
 const coordinatorReadBytes = 1 << 20
 

@@ -11,12 +11,7 @@ import (
 
 // groupCoordinators are the coordinators of the partitions of __consumer_offsets that this broker
 // leads.
-type groupCoordinators struct {
-	b *Broker
-	// byPartition has one for each partition led; list is the same by index.
-	byPartition map[int32]*groupPartition
-	list        []*groupPartition
-}
+type groupCoordinators struct{ coordinators[*groupPartition] }
 
 // groupPartition is one coordinator with its log.
 type groupPartition struct {
@@ -25,63 +20,22 @@ type groupPartition struct {
 }
 
 func (c *groupCoordinators) init(b *Broker) {
-	c.b, c.byPartition = b, map[int32]*groupPartition{}
-	b.every("offsets-retention", b.config.Settings.OffsetsRetentionCheck, func() {
-		for _, p := range c.list {
-			if p.active {
-				p.groups.Expire()
-			}
-		}
+	c.coordinators = newCoordinators(b, group.Topic, func(h *held) *groupPartition {
+		p := &groupPartition{}
+		p.open(b, h)
+		p.state, p.what, p.timeout = p, "group", b.config.Settings.OffsetsCommitTimeout
+		p.tooLarge = kerr.InvalidCommitOffsetSize.Code
+		p.groups = group.New(b.env, p, b.config.Settings.Groups)
+		return p
 	})
-}
-
-// roleChanged begins, ends or leaves alone a partition's coordinator, after the partition took over
-// what the metadata log says.
-func (c *groupCoordinators) roleChanged(h *held) {
-	if h.key.Topic != group.Topic {
-		return
-	}
-	old := c.byPartition[h.key.Index]
-	if old != nil && old.serves(h) {
-		return
-	}
-	if old != nil {
-		delete(c.byPartition, h.key.Index)
-		c.relist()
-		old.close()
-	}
-	if h.Leads() {
-		c.open(h)
-	}
-}
-
-func (c *groupCoordinators) relist() {
-	c.list = c.list[:0]
-	for _, h := range c.b.ordered {
-		if h.key.Topic == group.Topic && c.byPartition[h.key.Index] != nil {
-			c.list = append(c.list, c.byPartition[h.key.Index])
-		}
-	}
-}
-
-func (c *groupCoordinators) open(h *held) {
-	p := &groupPartition{}
-	p.open(c.b, h)
-	p.state, p.what, p.timeout = p, "group", c.b.config.Settings.OffsetsCommitTimeout
-	p.tooLarge = kerr.InvalidCommitOffsetSize.Code
-	p.groups = group.New(c.b.env, p, c.b.config.Settings.Groups)
-	c.byPartition[h.key.Index] = p
-	c.relist()
-	p.load()
+	b.every("offsets-retention", b.config.Settings.OffsetsRetentionCheck, func() {
+		c.each(func(p *groupPartition) { p.groups.Expire() })
+	})
 }
 
 // topicDeleted has every coordinator forget the topic's offsets.
 func (c *groupCoordinators) topicDeleted(topic string) {
-	for _, p := range c.list {
-		if p.active {
-			p.groups.TopicDeleted(topic)
-		}
-	}
+	c.each(func(p *groupPartition) { p.groups.TopicDeleted(topic) })
 }
 
 func (p *groupPartition) loaded() { p.groups.Loaded() }

@@ -13,12 +13,7 @@ import (
 
 // txnCoordinators are the coordinators of the partitions of __transaction_state that this broker
 // leads.
-type txnCoordinators struct {
-	b *Broker
-	// byPartition has one for each partition led; list is the same by index.
-	byPartition map[int32]*txnPartition
-	list        []*txnPartition
-}
+type txnCoordinators struct{ coordinators[*txnPartition] }
 
 // txnPartition is one coordinator with its log.
 type txnPartition struct {
@@ -30,59 +25,21 @@ type txnPartition struct {
 const transactionAppendTimeout = 30 * time.Second
 
 func (c *txnCoordinators) init(b *Broker) {
-	c.b, c.byPartition = b, map[int32]*txnPartition{}
-	each := func(name string, interval time.Duration, do func(*txn.Coordinator)) {
-		b.every(name, interval, func() {
-			for _, p := range c.list {
-				if p.active {
-					do(p.txns)
-				}
-			}
-		})
-	}
 	s := &b.config.Settings
-	each("transaction-timeouts", s.TransactionTimeoutCheck, (*txn.Coordinator).AbortTimedOut)
-	each("transactional-id-expiry", s.TransactionalIDCheck, (*txn.Coordinator).Expire)
-}
-
-// roleChanged begins, ends or leaves alone a partition's coordinator, after the partition took over
-// what the metadata log says.
-func (c *txnCoordinators) roleChanged(h *held) {
-	if h.key.Topic != txn.Topic {
-		return
-	}
-	old := c.byPartition[h.key.Index]
-	if old != nil && old.serves(h) {
-		return
-	}
-	if old != nil {
-		delete(c.byPartition, h.key.Index)
-		c.relist()
-		old.close()
-	}
-	if h.Leads() {
-		c.open(h)
-	}
-}
-
-func (c *txnCoordinators) relist() {
-	c.list = c.list[:0]
-	for _, h := range c.b.ordered {
-		if h.key.Topic == txn.Topic && c.byPartition[h.key.Index] != nil {
-			c.list = append(c.list, c.byPartition[h.key.Index])
-		}
-	}
-}
-
-func (c *txnCoordinators) open(h *held) {
-	p := &txnPartition{}
-	p.open(c.b, h)
-	p.state, p.what, p.timeout = p, "transaction", transactionAppendTimeout
-	p.tooLarge = kerr.MessageTooLarge.Code
-	p.txns = txn.New(c.b.env, p, p, c.b.config.Settings.Transactions)
-	c.byPartition[h.key.Index] = p
-	c.relist()
-	p.load()
+	c.coordinators = newCoordinators(b, txn.Topic, func(h *held) *txnPartition {
+		p := &txnPartition{}
+		p.open(b, h)
+		p.state, p.what, p.timeout = p, "transaction", transactionAppendTimeout
+		p.tooLarge = kerr.MessageTooLarge.Code
+		p.txns = txn.New(b.env, p, p, s.Transactions)
+		return p
+	})
+	b.every("transaction-timeouts", s.TransactionTimeoutCheck, func() {
+		c.each(func(p *txnPartition) { p.txns.AbortTimedOut() })
+	})
+	b.every("transactional-id-expiry", s.TransactionalIDCheck, func() {
+		c.each(func(p *txnPartition) { p.txns.Expire() })
+	})
 }
 
 func (p *txnPartition) loaded() { p.txns.Loaded() }
