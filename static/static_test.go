@@ -166,6 +166,10 @@ func TestLayoutSaysWhoReadsAndWhatBecameOfRecords(t *testing.T) {
 	runScript(t, "testdata/clients.mjs")
 }
 
+func TestCaptionTellsWhatMatteredAndTheListFoldsCrowds(t *testing.T) {
+	runScript(t, "testdata/telling.mjs")
+}
+
 func runScript(t *testing.T, name string) {
 	t.Helper()
 	node, err := exec.LookPath("node")

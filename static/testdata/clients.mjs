@@ -118,5 +118,5 @@ for (const count of [1, 3, 9, 40]) {
   area.rows.slice(1).forEach((row, i) => {
     assert.ok(row.top >= area.rows[i].top + area.rows[i].height);
   });
-  assert.ok(area.rest <= 480 - 14 * 16, `${count} producers stay above the form`);
+  assert.ok(area.rest <= 480 - 12.4 * 16, `${count} producers stay above the form`);
 }

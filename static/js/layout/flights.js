@@ -47,8 +47,11 @@ export function flightOfMessage(scene, message, follow) {
 	const inFocus = concerns(scene, message);
 	const client = scene.clientOf.get(isAnswer ? message.to : message.from);
 	if (client) return { ...flight, ...faceOfClient(scene, message, client, follow) };
-	// What followers and readers ask of other partitions is a dot, unless it carries records.
-	if (api === 'Fetch' && !inFocus && !message.records) return { ...flight, kind: 'dot' };
+	// What followers ask of other partitions is a dot, unless it carries records of somebody's topic.
+	const isAside = api === 'Fetch' && !inFocus;
+	if (isAside && (!message.records || message.topic.startsWith('__'))) {
+		return { ...flight, kind: 'dot' };
+	}
 	if (api === 'Fetch' && !isAnswer) {
 		return { ...flight, kind: 'ask', text: `fetch from ${message.offset}` };
 	}

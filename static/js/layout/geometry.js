@@ -45,7 +45,7 @@ const NARROW = {
 const PIPES_FROM = 9.4; // rem of broker width
 const PIPES_MOST = 5;
 const COMPOSED_FOR = 64; // rem of stage width; what is wider is shared out
-const SEND_FORM = 14.2; // rem that the form takes of the producers' column
+const SEND_FORM = 12.4; // rem that the form takes of the producers' column
 export const READERS_MOST = 2;
 
 /** Names of the columns that stand for many clients. */

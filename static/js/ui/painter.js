@@ -22,6 +22,7 @@ import { offerTopic } from './send.js';
 
 const STAGE_EVERY_MS = 33;
 const LISTS_EVERY_MS = 240;
+const LIST_IN_A_RUSH = 30; // events of the list while nobody can read them anyway
 const DIAGRAM_BEFORE = 6000; // events of which the diagram shows the messages
 const DIAGRAM_AFTER = 2000;
 const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
@@ -151,12 +152,13 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 
 	function drawLists(now) {
 		const moment = `${session.seq()}/${session.film.first}`;
-		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track].join();
+		const most = flying.links(now).isRush && !session.isPast() ? LIST_IN_A_RUSH : undefined;
+		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track, most].join();
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
 		const { eventClass, filter } = ui;
 		const nothing = filter ? 'Nothing that fits.' : 'Nothing happened yet.';
-		drawEvents(session.list({ eventClass, filter }), session.seq(), act, nothing);
+		drawEvents(session.list({ eventClass, filter, most }), session.seq(), act, nothing);
 		drawSaying(now);
 		drawPins(session.pins, filmOf(session, currentScene()), act);
 	}

@@ -90,8 +90,8 @@ function stateOf(client) {
 	if (!client.isAlive) return [h('i', { class: 'alarm' }, 'gone')];
 	if (client.isPaused) return [h('i', { class: 'alarm' }, 'paused')];
 	if (client.blocked) return [h('i', { class: 'alarm' }, `waits for ${client.blocked}`)];
-	if (client.transaction && client.transaction !== 'none') {
-		return [h('i', { class: 'thread' }, `txn ${client.transaction}`)];
+	if (client.transaction && client.transaction !== 'ready') {
+		return [h('i', { class: 'thread' }, client.transaction)];
 	}
 	return [];
 }

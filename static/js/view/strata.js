@@ -5,7 +5,7 @@ import { shortOffset } from '../layout/format.js';
 import { cls, h } from './dom.js';
 
 export const GAP = 3; // px between two batches; records of one batch touch
-const EPOCH_TINTS = 4;
+const EPOCH_TINTS = 4; // and as many patterns, so that 16 epochs in a row differ in one of them
 
 /** Water: a body that rises and falls, with a slow swell under its surface. */
 export const drawWater = (height, level) =>
@@ -39,7 +39,8 @@ export function drawEpochs({ scale }, copy, entries, top) {
 			{
 				key: `epoch-${epoch}-${from}`,
 				class: 'epoch',
-				'data-epoch': epoch % EPOCH_TINTS,
+				'data-tint': epoch % EPOCH_TINTS,
+				'data-pattern': (epoch + Math.floor(epoch / EPOCH_TINTS)) % EPOCH_TINTS,
 				title: `leader epoch ${epoch}`,
 				style: { top: `${top(to)}px`, height: `${Math.max(0, top(from) - top(to) - GAP)}px` },
 			},
