@@ -126,7 +126,7 @@ func (l *liveCluster) session(id, from, to string) *kgo.GroupTransactSession {
 	l.t.Helper()
 	s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(l.seeds()...), kgo.TransactionalID(id),
 		kgo.ConsumerGroup(id), kgo.ConsumeTopics(from), kgo.DefaultProduceTopic(to),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		l.t.Fatal(err)

@@ -117,14 +117,17 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 		return
 	}
 	asked := w.between(event.KindMessageSent, id, l.Node)
-	for _, m := range w.underWay(id, l.Node) {
-		if m.Answers == 0 {
-			a.notYet(asked, event.RuleReplicaPulls, "%s's fetch from offset %d is under way to %s.",
-				capital(w.who(id)), m.Offset, w.who(l.Node))
-			return
-		}
+	messages := w.underWay(id, l.Node)
+	switch {
+	case len(messages) == 0:
+	case messages[0].Answers == 0:
+		a.notYet(asked, event.RuleReplicaPulls, "%s's fetch from offset %d is under way to %s.",
+			capital(w.who(id)), messages[0].Offset, w.who(l.Node))
+		return
+	default:
 		a.notYet(asked, event.RuleReplicaPulls, "%s's answer with %d records is under way to %s; "+
-			"only the next fetch says that they arrived.", capital(w.who(l.Node)), m.Records, w.who(id))
+			"only the next fetch says that they arrived.", capital(w.who(l.Node)),
+			messages[0].Records, w.who(id))
 		return
 	}
 	a.notYet(asked, event.RuleReplicaPulls, "%s's next fetch is not here yet; nobody pushes, and "+
