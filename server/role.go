@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"highwater/web"
 )
@@ -18,11 +19,14 @@ const (
 	presenter
 )
 
-// roleOf tells from the token who asks: in the header, in the address, or left with the browser.
+// roleOf tells from the token who asks: in a header, in the address, or left with the browser.
 // Without any, whoever is on this machine presents; a token that is given but wrong is nobody's.
 // A browser's own token gives way, because a browser takes it to every server of its host.
 func (s *Server) roleOf(r *http.Request) role {
 	given := r.Header.Get(tokenHeader)
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && given == "" {
+		given = bearer
+	}
 	if given == "" {
 		given = r.URL.Query().Get("token")
 	}

@@ -45,6 +45,11 @@ type followed struct {
 	Offset    int64  `json:"offset"`
 	Epoch     int32  `json:"epoch"`
 	Key       string `json:"key"`
+	// Maker is the built-in producer that made it, nil if none did.
+	Maker *struct {
+		Node  int32  `json:"node"`
+		Batch string `json:"batch"`
+	} `json:"maker"`
 }
 
 // problem says what is wrong with a place, "" for nothing.
@@ -52,6 +57,9 @@ func (p *place) problem() string {
 	texts := []string{p.World, p.Topic}
 	if p.Follow != nil {
 		texts = append(texts, p.Follow.Topic, p.Follow.Key)
+		if p.Follow.Maker != nil {
+			texts = append(texts, p.Follow.Maker.Batch)
+		}
 	}
 	for _, text := range texts {
 		if len(text) > placeTextMax || !utf8.ValidString(text) {

@@ -34,7 +34,7 @@ func TestViewersTokenLooksAndChangesNothing(t *testing.T) {
 	for path, body := range changing() {
 		for _, headers := range []map[string]string{
 			{tokenHeader: lookToken}, {tokenHeader: lookToken, "Origin": server.URL},
-			{"Cookie": tokenCookie + "=" + lookToken},
+			{"Authorization": "Bearer " + lookToken}, {"Cookie": tokenCookie + "=" + lookToken},
 			{"Cookie": tokenCookie + "=" + lookToken, "Origin": server.URL},
 		} {
 			headers["Content-Type"] = jsonType
@@ -130,6 +130,8 @@ func TestPlacesThatAreNoneAreRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"world":"main","seq":"12","topic":"orders","partition":1,"follow":{"topic":"orders",` +
 			`"partition":1,"offset":2,"epoch":0,"key":"order-3"},"told":true,"away":false}`: `"ok":true`,
+		`{"world":"main","follow":{"topic":"orders","maker":{"node":1002,"batch":"538"}}}`: `"ok":true`,
+		`{"world":"main","follow":{"maker":{"batch":"` + longText(301) + `"}}}`:            "longer than",
 		`{"world":"main","seq":"-1"}`:                               "not the number of an event",
 		`{"world":"other"}`:                                         "no world",
 		`{"world":"main","topic":"` + longText(301) + `"}`:          "longer than 300 bytes",

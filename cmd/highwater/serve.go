@@ -219,8 +219,8 @@ func (m *mainWorld) startServer() error {
 	}
 	host, _, _ := net.SplitHostPort(m.flags.http)
 	hosts := m.flags.hosts()
-	if host != "" && !isLoopback(host) {
-		hosts = append(hosts, host)
+	if !isLoopback(host) {
+		hosts = append(hosts, reachable(host)...)
 	}
 	m.live, m.lessons = scenarios.NewLive(m.cluster, m.hub), lesson.New(m.log)
 	m.server = server.New(server.Config{Main: server.World{Hub: m.hub, Commands: commander{m.live},
@@ -299,16 +299,51 @@ func (m *mainWorld) untilReady(ctx context.Context) error {
 }
 
 func (m *mainWorld) pageAddress() string {
-	address := "http://" + m.listener.Addr().String() + "/"
+	address := "http://" + m.reached() + "/"
 	if host, _, _ := net.SplitHostPort(m.flags.http); !isLoopback(host) {
 		address += "?token=" + url.QueryEscape(m.token)
 	}
 	return address
 }
 
+// reached is the host and port under which the page is reached.
+func (m *mainWorld) reached() string {
+	host, port, err := net.SplitHostPort(m.listener.Addr().String())
+	if err != nil {
+		return m.listener.Addr().String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = append(reachable(host), "localhost")[0]
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// reachable are the names of an address in a browser's bar: of 0.0.0.0 and ::, which are none,
+// those of this machine's networks, IPv4 first.
+func reachable(host string) (names []string) {
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return []string{host}
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, address := range addresses {
+		of, isNet := address.(*net.IPNet)
+		switch {
+		case !isNet || !of.IP.IsGlobalUnicast():
+		case of.IP.To4() != nil:
+			names = slices.Insert(names, 0, of.IP.String())
+		default:
+			names = append(names, of.IP.String())
+		}
+	}
+	return names
+}
+
 // viewerAddress is the page for those who only look.
 func (m *mainWorld) viewerAddress() string {
-	return "http://" + m.listener.Addr().String() + "/?token=" + url.QueryEscape(m.viewers)
+	return "http://" + m.reached() + "/?token=" + url.QueryEscape(m.viewers)
 }
 
 // announce says where everything is.

@@ -77,7 +77,13 @@ assert.equal(flightOfMessage(away, messageOf(produce), null).followed, false);
 assert.equal(noteOf(asked, 'r-audit').note, 'read');
 assert.equal(noteOf(scene, 'r-billing').note, 'committed by bills');
 assert.equal(noteOf(scene, 'r-ledger').note, 'transaction open');
-assert.equal(noteOf(scene, 'r-ledger', { offset: 1 }).note, 'aborted');
+assert.equal(noteOf(scene, 'r-ledger', { offset: 1 }).note, 'passed over');
+const beyond = readers.map((each) => (each.name === 'ledger'
+  ? { ...each, partitions: [part('0', '3', '3')] } : each));
+assert.equal(noteOf(sceneOf(stateWith([shop(), ...beyond]), wanted), 'r-ledger', { offset: 1 }).note,
+  'passed over', 'a committed offset beyond an aborted record does not make it read');
+assert.equal(noteOf(scene, 'committed', { offset: 1 }).note, 'aborted');
+assert.equal(noteOf(scene, 'committed', { offset: 3 }).note, 'transaction open');
 
 // Threads: an aborted record knows its marker, and what is open at once lies side by side.
 const copy = scene.focus.copies.get(1);
@@ -104,7 +110,7 @@ assert.equal(offsetScale(range, tank).from, 177);
 // What a fact means for the record that is followed.
 const rise = { event: 'HighWatermarkMoved', node: 1,
   fields: { topic: 'orders', partition: 0, before: '4', after: '5' } };
-assert.match(meaningOf(scene, rise, follow), /^order-3 .*committed/);
+assert.match(meaningOf(scene, rise, follow), /^order-3 .*open transaction/);
 assert.equal(meaningOf(scene, rise, { ...follow, offset: 2 }), '');
 
 // More producers than fit: cards become lines, then the rest stands behind a menu; none overlaps.

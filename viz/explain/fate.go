@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"highwater/cluster/event"
 )
@@ -58,6 +59,11 @@ func (j *journey) steps(w *witness) []Step {
 		to := f.Node
 		if f.Kind == event.KindResponseSent {
 			to = f.chunk.ResponseSent(f.Record).Connection
+		}
+		if j.aborted() && w.readsCommitted(to) {
+			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
+				capital(w.who(to)))
+			continue
 		}
 		add("delivered", f, to, "It is delivered to %s.", w.who(to))
 	}
@@ -121,6 +127,9 @@ func (p *Passport) seal(j *journey, w *witness) {
 		name = fmt.Sprintf("offset %d", p.Offset)
 	}
 	switch {
+	case j.append != nil && j.append.chunk.BatchAppended(j.append.Record).Control:
+		p.end(FateMarker, j.append, "%s holds no record but a marker: it says how a transaction ended, "+
+			"and no reader is given it.", name)
 	case !p.Known && holders == 0:
 		p.end(FateUnrecorded, nil, "No kept event tells of %s.", name)
 	case j.compacted != nil && !holds(leading, j.of):
@@ -134,14 +143,35 @@ func (p *Passport) seal(j *journey, w *witness) {
 			leading.LogStartOffset)
 	case p.isLost(j, w, holders):
 		p.lost(j, w, name, holders)
-	case j.marker != nil && !j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit:
+	case j.aborted():
 		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it.", name)
+	case j.undecided():
+		p.end(FateNotYet, j.append, "%s is in a transaction that is open: readers with "+
+			"read_committed wait for its end, the others may have it.", name)
 	case j.committed != nil || leading != nil && holds(leading, j.of) &&
 		leading.HighWatermark > p.Offset:
 		p.committed(j, w, name)
 	default:
 		p.open(w, name, holders)
 	}
+}
+
+// aborted says that a marker has aborted the record's transaction.
+func (j *journey) aborted() bool {
+	return j.marker != nil && !j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit
+}
+
+// undecided says that the record's transaction has no marker yet.
+func (j *journey) undecided() bool {
+	return j.marker == nil && j.append != nil &&
+		j.append.chunk.BatchAppended(j.append.Record).Transactional
+}
+
+// readsCommitted says that a client is a built-in consumer with isolation.level=read_committed. What
+// outside clients make of what they are sent, nobody here can know.
+func (w *witness) readsCommitted(client event.NodeID) bool {
+	program := w.state.Program(client)
+	return program != nil && strings.Contains(program.Settings, "isolation.level=read_committed")
 }
 
 func (p *Passport) end(fate string, f *fact, format string, args ...any) {
@@ -172,7 +202,8 @@ func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
 			"without it.", name, j.goneEpoch)
 	default:
 		p.end(FateTruncated, w.leader, "%s is lost: epoch %d has another record at its offset, and "+
-			"the %d copies that still hold it will be cut.", name, w.partition.LeaderEpoch, holders)
+			"what still holds it will be cut: %d of %d copies.", name, w.partition.LeaderEpoch, holders,
+			len(p.Copies))
 	}
 }
 
@@ -191,7 +222,11 @@ func (p *Passport) committed(j *journey, w *witness, name string) {
 			return
 		}
 	}
-	p.end(FateCommitted, f, "%s is committed at offset %d.", name, p.Offset)
+	at := ""
+	if p.Key != "" {
+		at = fmt.Sprintf(" at offset %d", p.Offset)
+	}
+	p.end(FateCommitted, f, "%s is committed%s.", name, at)
 	if n := len(j.retries); n > 0 {
 		p.end(FateDuplicate, j.retries[n-1], "%s is committed once, at offset %d: %d more arrivals "+
 			"of its batch were recognised and suppressed.", name, p.Offset, n)

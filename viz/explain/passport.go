@@ -30,6 +30,7 @@ const (
 	FateCompacted  = "compacted"
 	FateDeleted    = "deleted"
 	FateAborted    = "aborted"
+	FateMarker     = "a marker, no record"
 	FateUnrecorded = "not recorded"
 )
 

@@ -305,3 +305,49 @@ func TestPassportsAreTheSameEveryTime(t *testing.T) {
 		}
 	}
 }
+
+func TestAbortedRecordIsPassedOverAndItsMarkerIsNoRecord(t *testing.T) {
+	r := play(t, "hanging-transaction")
+	var aborted, open event.Seq
+	var at event.Offset
+	topic := ""
+	for i := range r.events.Records {
+		switch e := &r.events.Records[i]; e.Kind {
+		case event.KindTransactionBegan:
+			if open == 0 {
+				open = e.Seq
+			}
+		case event.KindTransactionMarkerWritten:
+			m := r.events.TransactionMarkerWritten(e)
+			if !m.Commit && aborted == 0 {
+				aborted, at, topic = e.Seq, m.Offset, m.Topic
+			}
+		}
+	}
+	of := explain.Record{Topic: topic, Offset: 0, Epoch: explain.AnyEpoch}
+	fateOf := func(of explain.Record, at event.Seq) *explain.Passport {
+		t.Helper()
+		p, err := explain.PassportOf(r, of, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := fateOf(of, aborted-1); p.Fate != explain.FateNotYet ||
+		!strings.Contains(p.FateText, "transaction that is open") {
+		t.Errorf("before the marker: %s: %s", p.Fate, p.FateText)
+	}
+	end := fateOf(of, r.last())
+	if end.Fate != explain.FateAborted {
+		t.Errorf("after the marker: %s: %s", end.Fate, end.FateText)
+	}
+	for _, s := range end.Steps {
+		if s.Kind == "delivered" && strings.Contains(s.Text, "patient") {
+			t.Errorf("an aborted record is told as read: %s", s.Text)
+		}
+	}
+	marker := fateOf(explain.Record{Topic: topic, Offset: at, Epoch: explain.AnyEpoch}, r.last())
+	if marker.Fate != explain.FateMarker {
+		t.Errorf("the marker at %d: %s: %s", at, marker.Fate, marker.FateText)
+	}
+}

@@ -71,10 +71,12 @@ function committed(focus, follow, isThere, isCommitted) {
 	const station = { id: 'committed', label: 'committed' };
 	if (focus.leading === null) return { ...station, status: 'ahead', note: 'no leader' };
 	if (!isThere && follow.offset < focus.hw) return { ...station, status: 'gone', note: 'lost' };
+	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
+	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
 	return {
 		...station,
-		status: isCommitted ? 'here' : 'ahead',
-		note: `HW ${shortOffset(focus.hw)}`,
+		status: isCommitted && thread !== 'open' ? 'here' : 'ahead',
+		note: thread === 'open' ? 'transaction open' : `HW ${shortOffset(focus.hw)}`,
 	};
 }
 
@@ -97,9 +99,10 @@ function sent(scene, follow, holders) {
 }
 
 /** @returns {boolean} whether a reader was given an offset: it lies between where it began to read
- *  and its position */
-export const hasRead = (reader, offset) =>
-	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
+ *  and its position, and is none of those that a reader of committed records passes over */
+export const hasRead = (reader, offset, log = null) =>
+	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0) &&
+	!(reader.isolation && threadOf(log, offset) === 'aborted');
 
 function read(scene, follow, isCommitted) {
 	const readers = scene.readers
@@ -108,6 +111,9 @@ function read(scene, follow, isCommitted) {
 	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	return readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
+		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
+			return { ...station, status: 'gone', note: 'passed over' };
+		}
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
 			return { ...station, status: 'here', note: `committed by ${reader.group}` };
 		}
@@ -116,16 +122,14 @@ function read(scene, follow, isCommitted) {
 		if (!isCommitted || !hasRead(reader, follow.offset)) {
 			return { ...station, status: 'ahead', note: 'not yet' };
 		}
-		if (reader.isolation && isAborted(scene.focus.leading, follow.offset)) {
-			return { ...station, status: 'gone', note: 'aborted' };
-		}
 		return { ...station, status: 'here', note: reader.group ? 'read, not committed' : 'read' };
 	});
 }
 
-function isAborted(copy, offset) {
-	const batch = copy.batches.find((each) => each.base <= offset && offset <= each.last);
-	return Boolean(batch) && threadAt(copy.threads, batch, offset)?.state === 'aborted';
+/** What became of the transaction of the record at an offset; '' for a record of none. */
+function threadOf(copy, offset) {
+	const batch = copy?.batches.find((each) => each.base <= offset && offset <= each.last);
+	return (batch && threadAt(copy.threads, batch, offset)?.state) ?? '';
 }
 
 /** What a fact means for the followed record, in one sentence; '' when nothing.
@@ -137,6 +141,8 @@ export function meaningOf(scene, { event, node, fields }, follow) {
 	const { leader } = scene.focus ?? {};
 	const passes = Number(fields.before) <= follow.offset && follow.offset < Number(fields.after);
 	if (event === 'HighWatermarkMoved' && passes) {
+		const isOpen = threadOf(scene.focus.leading, follow.offset) === 'open';
+		if (node === leader && isOpen) return `${name} lies below it now, in an open transaction.`;
 		return node === leader
 			? `${name} lies below it now: it is committed, and readers may have it.`
 			: `Now broker ${node} knows, too, that ${name} is committed.`;

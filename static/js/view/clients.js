@@ -95,7 +95,8 @@ function drawRead({ scene, scale, ui }, client, top) {
 	}
 	const { follow } = ui;
 	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
-		follow.partition === focus.partition && follow.offset === offset;
+		follow.partition === focus.partition && follow.offset === offset &&
+		hasRead(client, offset, focus.leading);
 	const began = client.began ?? 0;
 	return [
 		scale.fold && began < from &&
@@ -112,7 +113,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 			h(
 				'div',
 				{
-					class: cls('seen', { followed: isFollowed(offset) && hasRead(client, offset) }),
+					class: cls('seen', { followed: isFollowed(offset) }),
 					key: `seen-${offset}`,
 					style: {
 						transform: `translateY(${top(offset) - scale.row}px)`,
