@@ -26,6 +26,8 @@ var classes = map[string]string{
 	"broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
 	"configs":             "org.apache.kafka.tools.ConfigCommand",
 	"dump-log":            "org.apache.kafka.tools.DumpLogSegments",
+	"producer-perf-test":  "org.apache.kafka.tools.ProducerPerformance",
+	"transactions":        "org.apache.kafka.tools.TransactionsCommand",
 }
 
 // findKafka has Maven fetch the jars into the user's cache, once.
