@@ -1,8 +1,15 @@
 package cluster
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
 	"highwater/viz/model"
@@ -68,5 +75,63 @@ func TestSessionsOnOneDirectoryAreDifferentIncarnations(t *testing.T) {
 			}
 			epochs[n.ID] = n.BrokerEpoch
 		}
+	}
+}
+
+// Found by fresh eyes: a directory that cannot be opened ended the whole program, and a topic whose
+// name is as long as Kafka allows ended every broker that held it when it was deleted.
+func TestBrokerWhoseDirectoryFailsLeavesTheOthersServing(t *testing.T) {
+	dir := t.TempDir()
+	name := strings.Repeat("a", 249)
+	open := func() (*Cluster, *driver) {
+		c, err := New(Config{Seed: 7, DataDir: dir, PanicThrough: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		d := drive(t, c)
+		d.until("nothing is missing", 30*time.Second, func() bool { return len(c.Missing()) == 0 })
+		return c, d
+	}
+	c, d := open()
+	d.topic("orders", "1", 1, 2)
+	d.topic("three", "1", 3)
+	d.topic(name, "1", 1, 2, 3)
+	active, _ := c.Controller()
+	r := kmsg.NewPtrDeleteTopicsRequest()
+	r.Version, r.TimeoutMillis = 5, 10_000
+	r.TopicNames = []string{name}
+	if answer, err := d.ask(active, "DeleteTopics", r); err != nil ||
+		answer.(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode != 0 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	c.World().RunFor(2 * time.Second)
+	if down := c.Down(); len(down) > 0 {
+		t.Fatalf("deleting a topic with a long name ended %v", down)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "broker-3", "three-0")
+	if err := errors.Join(os.RemoveAll(folder), os.WriteFile(folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c, d = open()
+	if down := c.Down(); !slices.Equal(down, []event.NodeID{3}) {
+		t.Errorf("down are %v", down)
+	}
+	var leader event.NodeID
+	d.until("a leader that runs", 30*time.Second, func() bool {
+		_, led := c.LogEndOffsetOfLeader("orders", 0)
+		leader, _ = c.Leader("orders", 0)
+		return led
+	})
+	if p, err := d.send(leader, "orders", -1, "k", "v"); err != nil || p.ErrorCode != 0 {
+		t.Errorf("the others do not serve: %+v, %v", p, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -196,17 +196,35 @@ func (c *Cluster) PartitionCount(topic string) int {
 	return 0
 }
 
+// Down lists the nodes that do not run.
+func (c *Cluster) Down() []event.NodeID {
+	return slices.DeleteFunc(c.nodes(), c.Alive)
+}
+
 // Ready says why the cluster does not serve yet; an empty list means that it does.
 func (c *Cluster) Ready() []string {
 	var reasons []string
+	for _, id := range c.Down() {
+		if slices.Contains(c.config.Brokers, id) {
+			reasons = append(reasons, c.named(id)+" is down")
+		}
+	}
+	return append(reasons, c.Missing()...)
+}
+
+// Missing says what those nodes that run still lack before they serve.
+func (c *Cluster) Missing() []string {
+	var reasons []string
 	if _, ok := c.Controller(); !ok {
 		reasons = append(reasons, "no controller is active")
+	}
+	if !slices.ContainsFunc(c.config.Brokers, c.Alive) {
+		reasons = append(reasons, "no broker runs")
 	}
 	image := c.Image()
 	for _, id := range c.config.Brokers {
 		switch b := image.Broker(id); {
 		case !c.Alive(id):
-			reasons = append(reasons, c.named(id)+" is down")
 		case b == nil:
 			reasons = append(reasons, c.named(id)+" is not registered")
 		case b.Epoch != c.broker(id).BrokerEpoch():

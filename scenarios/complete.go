@@ -5,6 +5,56 @@ import (
 	"strings"
 )
 
+// completionsMax bounds what is offered for one word.
+const completionsMax = 24
+
+// Help is what is known of a line that somebody is writing.
+type Help struct {
+	// Usage and What are of its command, empty while it has none.
+	Usage string `json:"usage"`
+	What  string `json:"what"`
+	// Words are what its last word could become, best first.
+	Words []Completion `json:"words"`
+}
+
+// Completion is one word, and what it does if it is a command.
+type Completion struct {
+	Word string `json:"word"`
+	What string `json:"what"`
+}
+
+// Help says what a line is about and how its last word could go on.
+func (e *Executor) Help(line string) Help {
+	h := Help{Words: []Completion{}}
+	first, _, begun := strings.Cut(strings.TrimLeft(line, " \t"), " ")
+	if row := rowOf(first); row != nil && begun {
+		h.Usage, h.What = row.usage(), row.help
+	}
+	for _, word := range e.Complete(line) {
+		if len(h.Words) == completionsMax {
+			break
+		}
+		c := Completion{Word: word}
+		if row := rowOf(word); row != nil && !begun {
+			c.What = row.help
+		}
+		h.Words = append(h.Words, c)
+	}
+	return h
+}
+
+// rowOf finds a command's row in the table; consume is another word for consumer.
+func rowOf(name string) *spec {
+	rows := table()
+	at := slices.IndexFunc(rows, func(s spec) bool {
+		return s.name == name || name == "consume" && s.name == "consumer"
+	})
+	if at < 0 {
+		return nil
+	}
+	return &rows[at]
+}
+
 // Complete lists what the last word of a line could become, best first.
 func (e *Executor) Complete(line string) []string {
 	begin := strings.LastIndexAny(line, " \t") + 1
@@ -16,20 +66,17 @@ func (e *Executor) Complete(line string) []string {
 	if len(words) == 0 {
 		return startingWith(last, append(commandNames(), "consume"))
 	}
-	rows := table()
-	at := slices.IndexFunc(rows, func(s spec) bool {
-		return s.name == words[0].text || words[0].text == "consume" && s.name == "consumer"
-	})
-	if at < 0 {
+	row := rowOf(words[0].text)
+	if row == nil {
 		return nil
 	}
-	if rows[at].argument("expression") != nil {
+	if row.argument("expression") != nil {
 		return startingWith(last, append(functionNames(), "within"))
 	}
 	if key, text, ok := (word{0, last}).cutKey(); ok {
-		return e.completeValue(rows[at].argument(key), key, text.text)
+		return e.completeValue(row.argument(key), key, text.text)
 	}
-	return e.completeWord(&rows[at], words[1:], last)
+	return e.completeWord(row, words[1:], last)
 }
 
 func (e *Executor) completeValue(a *argument, key, begun string) []string {

@@ -76,6 +76,12 @@ func (l *Live) Command(ctx context.Context, text, by string) (event.Seq, Result,
 	}
 }
 
+// Help says what a line that is being written is about, and how it could go on.
+func (l *Live) Help(line string) (h Help, err error) {
+	err = l.cluster.World().Do("", func() { h = l.executor.Help(line) })
+	return h, err
+}
+
 // remember keeps a command before its first effect. What is no command is not worth keeping.
 func (l *Live) remember(text string) *Given {
 	command, err := Parse(text)

@@ -44,7 +44,7 @@ func inputError(position int, format string, args ...any) *Error {
 
 // meant adds the nearest of the valid words as a hint; without a near one, all of a few.
 func (e *Error) meant(word string, valid []string) *Error {
-	if near := nearest(word, valid); near != "" {
+	if near := Nearest(word, valid); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	} else if len(valid) > 0 && len(valid) <= hintWordsMax {
 		e.Hint = "one of " + strings.Join(valid, ", ")
@@ -54,9 +54,9 @@ func (e *Error) meant(word string, valid []string) *Error {
 
 const hintWordsMax = 16
 
-// nearest is the valid word with the smallest edit distance, "" when none is near enough for
+// Nearest is the valid word with the smallest edit distance, "" when none is near enough for
 // a slip of the hand. Of equals the first wins.
-func nearest(word string, valid []string) string {
+func Nearest(word string, valid []string) string {
 	best, bestDistance := "", 1+max(1, len(word)/3)
 	for _, candidate := range valid {
 		if apart := len(word) - len(candidate); max(apart, -apart) >= bestDistance {

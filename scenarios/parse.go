@@ -142,7 +142,7 @@ func (c *Command) takesWhole(next int) bool {
 func (c *Command) tooMany(w word) *Error {
 	keys := c.spec.keys()
 	e := inputError(w.position, "%s takes no further argument %q", c.spec.name, w.text)
-	if near := nearest(w.text, keys); near != "" {
+	if near := Nearest(w.text, keys); near != "" {
 		e.Hint = "write " + near + "=…"
 	} else if len(keys) > 0 {
 		e.Hint = "its options are " + strings.Join(keys, ", ") + ", written key=value"

@@ -80,7 +80,7 @@ func (x *execution) explain(e *expression, saw []string) string {
 			return
 		}
 		text += fmt.Sprintf("; there is no partition %s-%d", topic, partition)
-		if near := nearest(topic, topics); near != "" && near != topic {
+		if near := Nearest(topic, topics); near != "" && near != topic {
 			text += fmt.Sprintf(", did you mean %s-%d?", near, partition)
 		}
 	})

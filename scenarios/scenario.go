@@ -212,7 +212,7 @@ func (r *fileReader) brokerSetting(key, text string, column int) {
 			r.scenario.Settings = append(r.scenario.Settings, client.Setting{Name: name, Value: text})
 			return
 		}
-		r.mistake(r.line+1, 5, nearest(name, brokerSettingNames()), "brokers have no configuration %q",
+		r.mistake(r.line+1, 5, Nearest(name, brokerSettingNames()), "brokers have no configuration %q",
 			name)
 		return
 	}

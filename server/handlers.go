@@ -95,6 +95,21 @@ type commandRequest struct {
 	Command string `json:"command"`
 }
 
+// help says what a line that is being written in the command bar could become.
+func (s *Server) help(w http.ResponseWriter, r *http.Request) {
+	world, line := worldOf(r), r.URL.Query().Get("line")
+	if world.Commands == nil || len(line) > commandBytesMax {
+		writeJSON(w, http.StatusOK, map[string]any{"words": []any{}})
+		return
+	}
+	help, err := world.Commands.Help(line)
+	if err != nil {
+		writeError(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, help)
+}
+
 func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
 	world := worldOf(r)
 	if world.Commands == nil {

@@ -32,6 +32,8 @@ type Commands interface {
 	// Command runs one command and returns, when it has ended, the newest event and a result that
 	// JSON can carry. A *CommandError says what was wrong with the text.
 	Command(ctx context.Context, text, by string) (seq uint64, result any, err error)
+	// Help says, as a value that JSON can carry, what a line that is being written could become.
+	Help(line string) (any, error)
 }
 
 // CommandError is a command that was not understood, or that failed.
@@ -166,6 +168,7 @@ func (s *Server) routes() http.Handler {
 		r.Get("/state", s.state)
 		r.Get("/trace", s.trace)
 		r.Get("/batch", s.batch)
+		r.Get("/help", s.help)
 		r.Get("/why", s.why)
 		r.Get("/passport", s.passport)
 		r.Get("/events", s.events)

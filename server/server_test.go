@@ -24,6 +24,10 @@ import (
 // counted counts the commands that got through.
 type counted struct{ ran atomic.Int64 }
 
+func (c *counted) Help(line string) (any, error) {
+	return map[string]any{"words": []map[string]string{{"word": line + "!"}}}, nil
+}
+
 func (c *counted) Command(_ context.Context, text, _ string) (uint64, any, error) {
 	c.ran.Add(1)
 	if text == "kil 3" {

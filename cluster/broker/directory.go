@@ -99,8 +99,15 @@ func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
 // deletedSuffix ends the name of a deleted partition's directory until its files are gone.
 const deletedSuffix = "-delete"
 
+// nameBytesMax is how long the name of a file or directory can be.
+const nameBytesMax = 255
+
+// deletedName is the name under which a partition's directory waits for its end. A long topic's name
+// is cut for it, as in Kafka (LogManager.logDeleteDirName).
 func deletedName(dir string, id event.UUID) string {
-	return dir + "." + fmt.Sprintf("%x", id[:]) + deletedSuffix
+	at := strings.LastIndexByte(dir, '-')
+	end := fmt.Sprintf("%s.%x%s", dir[at:], id[:], deletedSuffix)
+	return dir[:min(at, nameBytesMax-len(end))] + end
 }
 
 // removeDeleted takes away the directories of partitions that were deleted before the stop.

@@ -347,6 +347,28 @@ func TestCommandBarSaysWhereTheMistakeIs(t *testing.T) {
 	v.wait(`at("tab-orders-2")`)
 }
 
+func TestCommandBarCompletesAndSaysWhatACommandTakes(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.click("open-command")
+	v.wait(`document.activeElement === at("command")`)
+	v.keys("po")
+	v.wait(`text("command-ideas").startsWith("poll")`)
+	v.keys("w")
+	v.wait(`text("command-ideas").startsWith("power-cut")`)
+	v.keys(kb.Tab)
+	v.wait(`at("command").value === "power-cut "`)
+	v.wait(`text("command-usage").startsWith("power-cut NODE")`)
+	v.keys("10")
+	v.wait(`text("command-ideas").includes("103") && !text("command-ideas").includes("power")`)
+	v.keys(kb.Tab) // three words begin so: nothing is decided yet
+	v.wait(`at("command").value === "power-cut 10"`)
+	v.fill("command", "send or")
+	v.wait(`text("command-ideas") === "orders"`)
+	v.keys(kb.Tab + "acks=a" + kb.Tab)
+	v.wait(`at("command").value === "send orders acks=all "`)
+}
+
 func TestThemeIsChosenAndKept(t *testing.T) {
 	v := open(t)
 	ground := `getComputedStyle(document.body).backgroundColor`

@@ -17,6 +17,9 @@ func (c commander) Command(ctx context.Context, text, by string) (uint64, any, e
 	return uint64(seq), result, commandError(err)
 }
 
+// Help, of server.Commands, says what a line that is being written could become.
+func (c commander) Help(line string) (any, error) { return c.live.Help(line) }
+
 // commandError writes an error of the command language as the server knows it.
 func commandError(err error) error {
 	var wrong *scenarios.Error

@@ -265,6 +265,15 @@ func (m *mainWorld) ready() (reasons []string) {
 	return reasons
 }
 
+// missing is what those nodes that run still lack. One that could not start does not keep the
+// others from serving: its reason is in the log, and the page shows it.
+func (m *mainWorld) missing() (reasons []string) {
+	if err := m.cluster.World().Do("", func() { reasons = m.cluster.Missing() }); err != nil {
+		return []string{err.Error()}
+	}
+	return reasons
+}
+
 // Batch, of server.Batches, reads one batch for the inspector.
 func (m *mainWorld) Batch(
 	node int32,
@@ -282,7 +291,7 @@ func (m *mainWorld) Batch(
 // in steps is stopped only then.
 func (m *mainWorld) untilReady(ctx context.Context) error {
 	deadline := time.Now().Add(readyTimeout)
-	for reasons := m.ready(); len(reasons) > 0; reasons = m.ready() {
+	for reasons := m.missing(); len(reasons) > 0; reasons = m.missing() {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -362,8 +371,15 @@ func (m *mainWorld) announce(w io.Writer) {
 	}
 	fmt.Fprintf(w, "Highwater is ready: %s\n", m.pageAddress())
 	ids := slices.Clone(m.cluster.Brokers())
+	var down []event.NodeID
+	// A loop that has ended has nobody down to tell of.
+	_ = m.cluster.World().Do("", func() { down = m.cluster.Down() })
 	for _, id := range ids {
-		fmt.Fprintf(w, "  broker %d   %s\n", id, addresses[id])
+		state := ""
+		if slices.Contains(down, id) {
+			state = "   is down: its log directory failed, see above"
+		}
+		fmt.Fprintf(w, "  broker %d   %s%s\n", id, addresses[id], state)
 	}
 	if m.data == "" {
 		fmt.Fprintln(w, "  data       in memory")

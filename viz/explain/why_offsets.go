@@ -26,9 +26,12 @@ func (w *witness) risen(a *Answer, l *model.Log) {
 	reign := w.last(event.KindBecameLeader, l.Node)
 	if moved.seq() > reign.seq() {
 		e := moved.chunk.HighWatermarkMoved(moved.Record)
-		a.why(moved, moved.Rule, "%s moved it from %d to %d at %s: every replica of the ISR %s "+
-			"had the log up to there.", capital(w.who(l.Node)), e.Before, e.After, clock(moved.At),
-			nodeList(l.Isr))
+		isr := "in-sync replica"
+		if changed := w.last(event.KindIsrChanged, l.Node); changed.seq() < moved.seq() {
+			isr = "replica of the ISR " + nodeList(l.Isr)
+		}
+		a.why(moved, moved.Rule, "%s moved it from %d to %d at %s: every %s had the log up to there.",
+			capital(w.who(l.Node)), e.Before, e.After, clock(moved.At), isr)
 		for _, f := range l.Followers {
 			proof := w.between(event.KindReplicaFetched, l.Node, f.Node)
 			if proof != nil && proof.Seq <= moved.Seq && proof.At == moved.At {
