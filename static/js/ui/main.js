@@ -139,7 +139,7 @@ const act = {
 		const { topic, partition } = focus;
 		const maker = session.makerOf(entry.batch ?? batchAt(focus, offset), focus);
 		const follow = { topic, partition, offset, epoch, key, maker };
-		set({ follow, passport: { answer: null, error: '' } });
+		set({ follow, passport: { answer: null, error: session.file ? NO_WHY : '' } });
 	},
 	followPicked() {
 		const { focus } = currentScene();

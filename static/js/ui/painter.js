@@ -157,7 +157,9 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
 		const { eventClass, filter } = ui;
-		const nothing = filter ? 'Nothing that fits.' : 'Nothing happened yet.';
+		const none = session.film.first > 1 ? 'What happened before is not kept here.'
+			: 'Nothing happened yet.';
+		const nothing = filter ? 'Nothing that fits.' : none;
 		drawEvents(session.list({ eventClass, filter, most }), session.seq(), act, nothing);
 		drawSaying(now);
 		drawPins(session.pins, filmOf(session, currentScene()), act);
