@@ -11,7 +11,7 @@ import { patch, setText } from '../view/dom.js';
 import * as frame from '../view/frame.js';
 import { drawInspector } from '../view/inspector.js';
 import { drawProducers } from '../view/producers.js';
-import { drawTank } from '../view/tank.js';
+import { drawTank, isCrowded } from '../view/tank.js';
 import { drawFlag, drawTide } from '../view/tide.js';
 import { createTokens } from '../view/tokens.js';
 import { drawTimeline } from '../view/timeline.js';
@@ -80,6 +80,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const { hasState } = session;
 		const mayAct = isPresenter() && !session.file;
 		const view = { mayAct, looksOnly: !isPresenter(), scene, geometry, scale, ui, act, hasState, ...links };
+		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);
 		part('pool').classList.toggle('short', geometry.short);
