@@ -30,7 +30,7 @@ const SHORT = { ...WIDE, air: 5.1, isr: 1.8, plinth: 3, quorum: 0, headroom: 2.9
 const NARROW = {
 	...WIDE,
 	pad: 0.5,
-	air: 3.4,
+	air: 3,
 	isr: 2.7,
 	plinth: 2.6,
 	quorum: 1.9,
@@ -72,7 +72,8 @@ export function stageGeometry(stage) {
 	const quorum = { height: px(shape.quorum), top: height - px(shape.quorum) };
 	const plinth = { height: px(shape.plinth), top: quorum.top - px(shape.plinth) };
 	const isr = { height: px(shape.isr), top: plinth.top - px(shape.isr) };
-	const tank = { top: px(shape.air), height: Math.max(px(6), isr.top - px(shape.air)) };
+	const least = px(narrow ? 4.5 : 6);
+	const tank = { top: px(shape.air), height: Math.max(least, isr.top - px(shape.air)) };
 
 	// from both ends inwards: producers and ruler, readers, and brokers between
 	const producerWidth = grown(shape.producer);

@@ -79,7 +79,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		ui.isPast = session.isPast();
 		const { hasState } = session;
 		const mayAct = isPresenter() && !session.file;
-		const view = { mayAct, looksOnly: !isPresenter(), scene, geometry, scale, ui, act, hasState, ...links };
+		const looksOnly = !isPresenter();
+		const view = { mayAct, looksOnly, scene, geometry, scale, ui, act, hasState, ...links };
 		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);

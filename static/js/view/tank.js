@@ -68,8 +68,8 @@ export function drawTank(view, node) {
 	);
 }
 
-/** Whether a key or a cleaner's plate has no room beside the offsets; then those step back, and on a
- *  phone the words of the epochs: what a record is called comes before where it lies.
+/** Whether a key or a cleaner's plate has no room beside the offsets; then those step back, and
+ *  on a phone the words of the epochs: what a record is called comes before where it lies.
  *  @returns {boolean} */
 export function isCrowded(view) {
 	const { focus } = view.scene;
