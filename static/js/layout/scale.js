@@ -10,7 +10,8 @@ const TIGHT_BELOW = 2.3;
 const ROW_BESIDE_FOLD = 1.5;
 const FOLD = 2.6; // rem
 const FEWEST_ROWS = 2;
-const LEAST_FOLD = 1.3; // rem, where the whole stage is low
+const LOW_ROOM = 8; // rem; below there the records need what a fold of full height would take
+const LEAST_FOLD = 1.3; // rem
 const ROWS_BESIDE_HOLES = 6;
 const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the height
 
@@ -35,7 +36,8 @@ export function offsetScale(range, { height, unit, headroom }) {
 	const count = Math.max(end - start, FEWEST_ROWS);
 	const whole = ROW_SIZES.find((rem) => count * rem <= room);
 	const size = whole ?? ROW_BESIDE_FOLD;
-	const most = Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
+	const least = room < LOW_ROOM ? LEAST_FOLD : FOLD;
+	const most = Math.max(FEWEST_ROWS, Math.floor((room - least) / size));
 	const rows = whole ? count : range.isCompacted ? rowsAboveHoles(range, most) : most;
 	const from = whole ? start : end - rows;
 	const fold = whole ? null : { from: start, to: from };
