@@ -24,14 +24,17 @@ const WIDE = {
 	card: 8.2,
 	rest: 1.9,
 };
+/** Under the space-time diagram the stage is low: what can be broken and the clocks step back, and
+ *  controllers stand at the right of the plinths, so that the records keep their size. */
+const SHORT = { ...WIDE, air: 5.1, isr: 1.8, plinth: 3, quorum: 0, headroom: 2.9 };
 const NARROW = {
 	...WIDE,
 	pad: 0.5,
-	air: 3.4,
+	air: 3,
 	isr: 2.7,
 	plinth: 2.6,
 	quorum: 1.9,
-	headroom: 2.2,
+	headroom: 1.5,
 	producer: { least: 0, most: 0 },
 	reader: { least: 3.4, most: 3.4 },
 	broker: { most: 20 },
@@ -45,6 +48,7 @@ const NARROW = {
 const PIPES_FROM = 9.4; // rem of broker width
 const PIPES_MOST = 5;
 const COMPOSED_FOR = 64; // rem of stage width; what is wider is shared out
+const HEXAGON = 2.4; // rem of a plinth that a controller without words takes
 const SEND_FORM = 12.4; // rem that the form takes of the producers' column
 export const READERS_MOST = 2;
 
@@ -53,12 +57,13 @@ export const REST = '…';
 export const producerColumn = (clientId) => `producer ${clientId}`;
 export const readerColumn = (clientId) => `reader ${clientId}`;
 
-/** @param {{width: number, height: number, unit: number, narrow: boolean,
+/** @param {{width: number, height: number, unit: number, narrow: boolean, short: boolean,
  * producers: {id: string, isNamed: boolean}[], hasForm: boolean, brokers: number[],
  * controllers: number[], readers: string[], pipes: number}} stage */
 export function stageGeometry(stage) {
 	const { width, height, unit, narrow, brokers } = stage;
-	const shape = narrow ? NARROW : WIDE;
+	const { short } = stage;
+	const shape = narrow ? NARROW : short ? SHORT : WIDE;
 	const px = (rem) => rem * unit;
 	const spare = Math.max(0, width / unit - COMPOSED_FOR) / 10;
 	const grown = ({ least, most }) => px(Math.min(most, least + spare));
@@ -67,7 +72,8 @@ export function stageGeometry(stage) {
 	const quorum = { height: px(shape.quorum), top: height - px(shape.quorum) };
 	const plinth = { height: px(shape.plinth), top: quorum.top - px(shape.plinth) };
 	const isr = { height: px(shape.isr), top: plinth.top - px(shape.isr) };
-	const tank = { top: px(shape.air), height: Math.max(px(6), isr.top - px(shape.air)) };
+	const least = px(narrow ? 4.5 : 6);
+	const tank = { top: px(shape.air), height: Math.max(least, isr.top - px(shape.air)) };
 
 	// from both ends inwards: producers and ruler, readers, and brokers between
 	const producerWidth = grown(shape.producer);
@@ -85,7 +91,7 @@ export function stageGeometry(stage) {
 	const pipes = hasPipes ? Math.min(stage.pipes, PIPES_MOST) : 0;
 	const tankWidth = brokerWidth - pipes * px(shape.pipe + shape.pipeGap);
 	const places = {
-		...{ shape, px, tank, plinth, quorum, narrow, width, height },
+		...{ shape, px, tank, plinth, quorum, narrow, short, width, height },
 		...{ producerWidth, readerWidth, readersWidth, brokerWidth, tankWidth, slots },
 		firstBroker: left + slack / 2,
 	};
@@ -93,7 +99,7 @@ export function stageGeometry(stage) {
 	const columns = columnsOf(stage, places);
 	const first = brokers.length ? columns[brokers[0]].x : left;
 	return {
-		width, height, unit, narrow, shape, tank, isr, plinth, quorum, columns, pipes,
+		width, height, unit, narrow, short, shape, tank, isr, plinth, quorum, columns, pipes,
 		floor: tank.top + tank.height,
 		cellWidth: tankWidth / unit - 2.2, // rem, without epoch band and rail
 		producers: { x: px(shape.pad), width: producerWidth, ...places.rows },
@@ -107,8 +113,9 @@ export function stageGeometry(stage) {
  *  room, then a line like everybody else; those for whom there is none stand behind the last line.
  *  @returns {{rows: {id: string, isCard: boolean, top: number, height: number}[], rest: number,
  *  hidden: number}} */
-function producerRows({ producers, hasForm }, { shape, px, height }) {
-	const room = height - px(shape.laneTop + (hasForm ? SEND_FORM : shape.pad));
+function producerRows({ producers, hasForm }, { shape, px, height, short }) {
+	const below = hasForm && !short ? SEND_FORM : shape.pad;
+	const room = height - px(shape.laneTop + below);
 	const isCard = producers.map((each) => each.isNamed);
 	const tall = (i) => px(isCard[i] ? shape.card : shape.lane);
 	let shown = producers.length;
@@ -128,7 +135,7 @@ function producerRows({ producers, hasForm }, { shape, px, height }) {
 }
 
 function columnsOf({ brokers, controllers, readers }, places) {
-	const { shape, px, tank, quorum, narrow, width, brokerWidth, tankWidth } = places;
+	const { shape, px, tank, quorum, narrow, short, width, brokerWidth, tankWidth } = places;
 	const columns = {};
 	const { rows, rest } = places.rows;
 	const x = px(shape.pad) + places.producerWidth;
@@ -142,15 +149,17 @@ function columnsOf({ brokers, controllers, readers }, places) {
 	brokers.forEach((id, i) => {
 		const x = places.firstBroker + i * (brokerWidth + px(shape.brokerGap));
 		const port = { x: x + tankWidth / 2, y: tank.top };
-		const foot = { x: x + brokerWidth / 2, y: quorum.top - px(0.25) };
+		const foot = { x: x + brokerWidth / 2, y: quorum.top - px(short ? 0.4 : 0.25) };
 		columns[id] = { kind: 'broker', x, width: brokerWidth, tankWidth, port, foot };
 	});
 	const span = brokers.length * (brokerWidth + px(shape.brokerGap));
 	controllers.forEach((id, i) => {
-		const x = places.firstBroker + (i * span) / controllers.length;
-		const port = { x: x + px(1.1), y: quorum.top };
 		const room = span / controllers.length - px(shape.brokerGap);
-		columns[id] = { kind: 'controller', x, width: room, port, foot: port };
+		const width = short ? px(HEXAGON) : room;
+		const left = places.firstBroker + (i * span) / controllers.length;
+		const x = left + (short ? room - width : 0);
+		const port = { x: x + px(1.1), y: quorum.top - px(short ? 0.4 : 0) };
+		columns[id] = { kind: 'controller', x, width, port, foot: port };
 	});
 	const readersLeft = width - px(shape.pad) - places.readersWidth;
 	for (let i = 0; i < places.slots; i += 1) {

@@ -10,6 +10,8 @@ const TIGHT_BELOW = 2.3;
 const ROW_BESIDE_FOLD = 1.5;
 const FOLD = 2.6; // rem
 const FEWEST_ROWS = 2;
+const LOW_ROOM = 8; // rem; below there the records need what a fold of full height would take
+const LEAST_FOLD = 1.3; // rem
 const ROWS_BESIDE_HOLES = 6;
 const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the height
 
@@ -30,11 +32,12 @@ const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the heigh
 export function offsetScale(range, { height, unit, headroom }) {
 	const { start, end } = range;
 	const air = range.isCompacted ? Math.min(headroom, AIR_OF_COMPACTED) : headroom;
-	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + FOLD, height / unit - air);
+	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + LEAST_FOLD, height / unit - air);
 	const count = Math.max(end - start, FEWEST_ROWS);
 	const whole = ROW_SIZES.find((rem) => count * rem <= room);
 	const size = whole ?? ROW_BESIDE_FOLD;
-	const most = Math.max(FEWEST_ROWS, Math.floor((room - FOLD) / size));
+	const least = room < LOW_ROOM ? LEAST_FOLD : FOLD;
+	const most = Math.max(FEWEST_ROWS, Math.floor((room - least) / size));
 	const rows = whole ? count : range.isCompacted ? rowsAboveHoles(range, most) : most;
 	const from = whole ? start : end - rows;
 	const fold = whole ? null : { from: start, to: from };

@@ -44,9 +44,12 @@ export function sceneOf(state, wanted) {
 		messages: listOf(state.messages).map(messageOf),
 		links: listOf(state.links).map(linkOf),
 		metadataHw: number(state.metadata?.highWatermark, -1),
-		vitals: vitalsOf(topics, nodes, { clients: listOf(state.clients), counters: state.counters }),
+		vitals: vitalsOf(topics, nodes, { clients: listOf(state.clients), counters: state.counters,
+			builtIn: listOf(state.nodes).filter(isClient) }),
 	};
 }
+
+const isClient = ({ role }) => ['client', 'producer', 'consumer'].includes(role);
 
 /** An empty list is null in the state. */
 const listOf = (value) => value ?? [];
@@ -285,7 +288,7 @@ export const messageOf = (message) => ({
 	idle: Boolean(message.idle),
 });
 
-function vitalsOf(topics, nodes, { clients: connections, counters }) {
+function vitalsOf(topics, nodes, { clients: connections, builtIn, counters }) {
 	const partitions = topics.flatMap((topic) => topic.partitions);
 	const active = nodes.find(
 		(n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up',
@@ -298,7 +301,7 @@ function vitalsOf(topics, nodes, { clients: connections, counters }) {
 		underMinIsr: partitions.filter((p) => p.isr.length < p.minIsr).length,
 		offline: partitions.filter((p) => p.leader === null).length,
 		controller: active ? active.id : null,
-		clients: connections.length,
+		clients: connections.length + builtIn.filter((node) => node.alive).length,
 		records: number(counters?.records),
 	};
 }

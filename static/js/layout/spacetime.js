@@ -15,9 +15,7 @@ const TOLD = {
 	NodeStarted: ({ fields }) => fields.incarnation > 1 && 'starts',
 	NodePaused: () => 'paused',
 	LogTruncated: ({ fields }) => `cut to ${fields.after}`,
-	BatchAppended: ({ fields }, focus) =>
-		focus?.topic === fields.topic && focus.partition === fields.partition &&
-		`append ${fields.lastOffset}`,
+	BatchAppended: ({ fields }) => `append ${fields.lastOffset}`,
 	IsrChanged: ({ fields }) => `ISR ${fields.isr.join(', ')}`,
 };
 
@@ -58,7 +56,7 @@ export function spacetime(scene, events, seq, follow) {
 		if (fields.idle) continue;
 		const arrow = arrowOf(scene, event, laneOf, open, follow);
 		if (arrow) arrows.push(arrow);
-		const text = TOLD[event.event]?.(event, scene.focus);
+		const text = isOfFocus(fields, scene.focus) && TOLD[event.event]?.(event);
 		if (text && laneOf.has(event.node)) {
 			const lane = laneOf.get(event.node);
 			const { seq: number, at, event: kind } = event;
@@ -69,6 +67,10 @@ export function spacetime(scene, events, seq, follow) {
 	return { lanes, arrows: kept, marks: nearest(marks, seq, MARKS_MOST),
 		more: arrows.length - kept.length, idle };
 }
+
+/** A mark has no room for a partition's name, so those of others would be taken for this one's. */
+const isOfFocus = ({ topic, partition }, focus) =>
+	topic === undefined || (topic === focus?.topic && partition === focus.partition);
 
 /** Those closest to a moment; the followed record's come first, the quorum's last. */
 function nearest(list, seq, most) {

@@ -11,7 +11,7 @@ import { patch, setText } from '../view/dom.js';
 import * as frame from '../view/frame.js';
 import { drawInspector } from '../view/inspector.js';
 import { drawProducers } from '../view/producers.js';
-import { drawTank } from '../view/tank.js';
+import { drawTank, isCrowded } from '../view/tank.js';
 import { drawFlag, drawTide } from '../view/tide.js';
 import { createTokens } from '../view/tokens.js';
 import { drawTimeline } from '../view/timeline.js';
@@ -25,6 +25,7 @@ const LISTS_EVERY_MS = 240;
 const LIST_IN_A_RUSH = 30; // events of the list while nobody can read them anyway
 const DIAGRAM_BEFORE = 6000; // events of which the diagram shows the messages
 const DIAGRAM_AFTER = 2000;
+const LOW = 30; // rem of stage height
 const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
 const part = (id) => document.getElementById(id);
 const root = document.documentElement;
@@ -78,9 +79,12 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		ui.isPast = session.isPast();
 		const { hasState } = session;
 		const mayAct = isPresenter() && !session.file;
-		const view = { mayAct, scene, geometry, scale, ui, act, hasState, ...links };
+		const looksOnly = !isPresenter();
+		const view = { mayAct, looksOnly, scene, geometry, scale, ui, act, hasState, ...links };
+		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);
+		part('pool').classList.toggle('short', geometry.short);
 		part('pool').classList.toggle('rushing', links.isRush && !ui.isPast);
 		drawStage(view);
 		drawFrame(view);
@@ -97,6 +101,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 			...size.pool,
 			unit: size.unit,
 			narrow: root.dataset.layout === 'viewer',
+			short: isShort(),
 			producers: scene.producers.map(({ id, isNamed }) => ({ id, isNamed })),
 			hasForm: part('app').dataset.lesson !== 'steps',
 			brokers: scene.brokers.map((node) => node.id),
@@ -111,6 +116,13 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const form = part('send');
 		form.style.transform = `translateX(${geometry.producers.x}px)`;
 		form.style.width = `${geometry.producers.width}px`;
+	}
+
+	/** A high stage has room for the diagram and for everything else. */
+	function isShort() {
+		const { layout } = root.dataset;
+		return ui.timeline && layout !== 'viewer' &&
+			(layout === 'present' || size.pool.height < LOW * size.unit);
 	}
 
 	/** The diagram is drawn anew with the panels; what it is made of only when it has changed. */

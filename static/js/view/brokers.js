@@ -17,7 +17,7 @@ export function drawNodes(view) {
 	for (const node of scene.controllers) {
 		const box = document.getElementById(`controller-${node.id}`);
 		if (!box) continue;
-		place(box, geometry.columns[node.id], geometry.quorum);
+		place(box, geometry.columns[node.id], geometry.short ? geometry.plinth : geometry.quorum);
 		say(box, controllerRole(node), controllerDuty(scene, node));
 		const title = logOf(scene, node);
 		if (box.title !== title) box.title = title;

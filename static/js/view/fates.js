@@ -6,7 +6,8 @@ import { threadsWithin } from '../layout/threads.js';
 import { cls, h } from './dom.js';
 import { GAP } from './strata.js';
 
-const LANE = 1.05; // rem between two threads
+export const LANE = 1.05; // rem between two threads
+export const NARROW_LANE = 0.62; // on a phone
 const LOOSE = 1.4; // rem that the end of an open thread stands above the log
 
 /** Threads beside the records: a hollow diamond for each record, a filled one for the marker; an
@@ -15,14 +16,15 @@ export function drawThreads(view, copy, entries, top) {
 	const { scale, geometry } = view;
 	const threads = threadsWithin(copy.threads, scale.from, scale.to);
 	if (!threads.length) return null;
-	const { unit, tank } = geometry;
+	const { unit, tank, narrow } = geometry;
+	const pitch = (narrow ? NARROW_LANE : LANE) * unit;
 	const middle = (offset) => top(offset) - scale.row / 2;
-	const width = (Math.max(...threads.map((thread) => thread.lane)) + 1) * LANE * unit;
+	const width = (Math.max(...threads.map((thread) => thread.lane)) + 1) * pitch;
 	return h(
 		'svg',
 		{ class: 'threads', width, height: tank.height, 'aria-hidden': 'true' },
 		threads.map((thread) => {
-			const x = (thread.lane + 0.5) * LANE * unit;
+			const x = (thread.lane + 0.5) * pitch;
 			const own = entries.filter((entry) => entry.thread === thread);
 			const isOpen = thread.last < 0;
 			const from = middle(Math.max(thread.first, scale.from));
@@ -31,7 +33,7 @@ export function drawThreads(view, copy, entries, top) {
 				'g',
 				{ key: `thread-${thread.producerId}-${thread.first}`, class: cls('thread', thread.state) },
 				h('path', { class: 'thread-line', d: `M${x} ${from}V${to}` }),
-				own.map((entry) => drawKnot(entry, x, middle(entry.offset), unit * 0.36)),
+				own.map((entry) => drawKnot(entry, x, middle(entry.offset), pitch * 0.34)),
 			);
 		}),
 	);
@@ -67,9 +69,21 @@ export const drawHoles = ({ scale, geometry }, copy, top) =>
 			);
 		});
 
-/** How far this broker's cleaner has come: what lies below was compacted. */
-export function drawCleaner(copy, scale, top) {
-	const at = copy.cleaning ?? copy.cleaned;
+const cleanerOf = (copy) => copy.cleaning ?? copy.cleaned;
+
+/** Whether the plate of the cleaner's line hangs over a record. */
+export const isUnderCleaner = (copy, entry) => !entry.cut && entry.offset + 1 === cleanerOf(copy);
+
+const plateOf = (copy) =>
+	`${copy.cleaning === null ? 'cleaner at' : 'cleans from'} ${shortOffset(cleanerOf(copy))}`;
+
+/** About that many rem. */
+export const plateWidth = (copy) => plateOf(copy).length * 0.42 + 0.7;
+
+/** How far this broker's cleaner has come: what lies below was compacted. Where the plate has no
+ *  room beside the record that it hangs over, the line stands alone. */
+export function drawCleaner(copy, top, room) {
+	const at = cleanerOf(copy);
 	if (at === null || at <= copy.start) return null;
 	const isAtWork = copy.cleaning !== null;
 	return h(
@@ -81,6 +95,6 @@ export function drawCleaner(copy, scale, top) {
 			'data-value': at,
 			style: { transform: `translateY(${top(at)}px)` },
 		},
-		h('span', null, isAtWork ? `cleans from ${shortOffset(at)}` : `cleaner at ${shortOffset(at)}`),
+		room >= plateWidth(copy) && h('span', null, plateOf(copy)),
 	);
 }

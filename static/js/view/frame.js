@@ -121,10 +121,11 @@ export function drawSettings({ scene, ui, act, geometry }) {
 }
 
 /** The stations of the followed record. */
-export function drawWhere({ scene, ui, act }) {
+export function drawWhere({ scene, ui, act, looksOnly }) {
 	const { follow } = ui;
 	if (!follow) {
-		return h(
+		// What a viewer follows is the presenter's to pick.
+		return looksOnly ? null : h(
 			'li',
 			{ class: 'where-nobody' },
 			'Pick a record and press ',

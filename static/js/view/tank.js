@@ -6,12 +6,20 @@ import { entriesOf } from '../layout/scene.js';
 import { cls, h, icon } from './dom.js';
 import { lanesIn } from '../layout/threads.js';
 import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './strata.js';
-import { drawCleaner, drawHoles, drawThreads } from './fates.js';
+import {
+	drawCleaner, drawHoles, drawThreads, isUnderCleaner, LANE, NARROW_LANE, plateWidth,
+} from './fates.js';
 
 const SLIM_CELL = 6.6; // rem; up to here a large key does not fit
 const WIDE_CELL = 8.4; // rem; from here on a cell has room for the value
 const HIGH_CELL = 4.3; // rem; from here on a huge cell has three lines
 const WAITS_MOST = 3;
+const LETTER = 0.55; // rem of a key, about
+const SMALL_LETTER = 0.48; // on a phone
+const DIGIT = 0.5; // rem of an offset, about
+const MARKER = 7; // letters
+const EDGES = 0.9; // rem of a cell's padding and border
+const NARROW_EDGES = 0.4;
 
 /** @param {object} view @param {object} node a broker of the scene */
 export function drawTank(view, node) {
@@ -34,6 +42,7 @@ export function drawTank(view, node) {
 				huge: scale.isHuge,
 				tight: scale.isTight,
 				slim: geometry.cellWidth < SLIM_CELL,
+				crowded: view.isCrowded,
 			}),
 			'aria-label': `Log of broker ${node.id}`,
 			'data-testid': `replica-${focus.name}-${node.id}`,
@@ -59,6 +68,38 @@ export function drawTank(view, node) {
 	);
 }
 
+/** Whether a key or a cleaner's plate has no room beside the offsets; then those step back, and
+ *  on a phone the words of the epochs: what a record is called comes before where it lies.
+ *  @returns {boolean} */
+export function isCrowded(view) {
+	const { focus } = view.scene;
+	const { scale, geometry } = view;
+	if (!geometry.narrow && scale.isHuge) return false;
+	return [...focus.copies.values()].some((copy) =>
+		entriesOf(focus, copy, scale.from, scale.to).some((entry) => {
+			const offset = shortOffset(entry.offset).length * DIGIT + 0.4;
+			const plate = isUnderCleaner(copy, entry) ? plateWidth(copy) : 0;
+			return roomOf(view, entry) < (geometry.narrow ? 0 : offset + plate);
+		}));
+}
+
+/** Rem that a cell has left beside its key. */
+function roomOf({ scene, scale, geometry }, entry) {
+	const lanes = lanesIn(scene.focus, scale.from, scale.to);
+	const letters = entry.control ? MARKER : nameOf(entry).length;
+	return geometry.narrow
+		? geometry.cellWidth + 0.3 - lanes * NARROW_LANE - NARROW_EDGES - letters * SMALL_LETTER
+		: geometry.cellWidth - lanes * LANE - EDGES - letters * LETTER;
+}
+
+/** Rem beside the record under the cleaner's line. */
+function roomBeside(view, copy) {
+	const { scene, scale } = view;
+	const under = entriesOf(scene.focus, copy, scale.from, scale.to)
+		.find((entry) => isUnderCleaner(copy, entry));
+	return under ? roomOf(view, under) : Infinity;
+}
+
 function drawLog(view, node, copy, top) {
 	const { scale, geometry, scene } = view;
 	const entries = entriesOf(scene.focus, copy, scale.from, scale.to);
@@ -71,7 +112,7 @@ function drawLog(view, node, copy, top) {
 		drawDisk(copy, geometry.tank.height, top),
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
 		drawThreads(view, copy, entries, top),
-		drawCleaner(copy, scale, top),
+		drawCleaner(copy, top, roomBeside(view, copy)),
 		drawEnd(view, copy, top),
 		h(
 			'span',

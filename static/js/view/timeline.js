@@ -4,7 +4,7 @@
 import { formatClock } from '../layout/format.js';
 import { cls, h, icon } from './dom.js';
 
-const LANE = 1.25; // rem
+const LANE = 1.1; // rem
 const HEAD = 6; // px, length of an arrow head
 const LETTER = 7; // px, about
 const AXIS_GAP = 90; // px between two times of the axis
