@@ -47,6 +47,7 @@ func TestViewerSeesTheInstantOfThePresenter(t *testing.T) {
 	v.click("live")
 	v.command("pause-time")
 	v.wait(`!at("play").hidden`)
+	v.wait(`[...at("topic").options].some((o) => o.value === "payments")`)
 	evaluate[*int](v, `(at("topic").value = "payments", at("topic").onchange(), null)`)
 	viewer.wait(`highwater.scene().focus.topic === "payments"`)
 	evaluate[*int](v, `(at("topic").value = "orders", at("topic").onchange(), null)`)
