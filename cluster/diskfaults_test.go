@@ -149,7 +149,7 @@ func TestLeaderThatAppendedNothingFollowsAgain(t *testing.T) {
 	d.settled("orders")
 }
 
-// Found by fresh eyes: its folder is the brokers' own metadata log, and deleting it took that away.
+// Its folder is the brokers' own metadata log, and deleting it took that away.
 func TestMetadataTopicCannotBeCreated(t *testing.T) {
 	c, _ := start(t, Config{Seed: 13})
 	d := drive(t, c)

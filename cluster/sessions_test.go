@@ -54,7 +54,7 @@ func sessionOn(t *testing.T, dir string) (*model.State, []event.UUID) {
 	return f.state, ids
 }
 
-// Found by fresh eyes: with the same seed every session rolled the same dice, so a broker came back
+// Once, with the same seed, every session rolled the same dice, so a broker came back
 // under the incarnation id of the session before, and the page showed it fenced for ever.
 func TestSessionsOnOneDirectoryAreDifferentIncarnations(t *testing.T) {
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func TestSessionsOnOneDirectoryAreDifferentIncarnations(t *testing.T) {
 	}
 }
 
-// Found by fresh eyes: a directory that cannot be opened ended the whole program, and a topic whose
+// Once a directory that cannot be opened ended the whole program, and a topic whose
 // name is as long as Kafka allows ended every broker that held it when it was deleted.
 func TestBrokerWhoseDirectoryFailsLeavesTheOthersServing(t *testing.T) {
 	dir := t.TempDir()
