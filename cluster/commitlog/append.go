@@ -286,11 +286,12 @@ func (l *Log) roll(base event.Offset, rule event.Rule) error {
 // synced; then the recovery point may move to the new segment.
 func (l *Log) rollTicket(old *segment, upTo event.Offset) Ticket {
 	first := min(l.segmentFor(l.synced), len(l.segments)-2)
-	trim := old.trimLater()
-	ticket := l.syncTicket("roll", l.segments[first:len(l.segments)-1], upTo)
+	trim := old.trimLater() // which syncs the two indexes that it trims
 	// The indexes are in memory; once the ticket has run nobody needs their files.
 	offsets, times, aborted := old.offsets.file, old.times.file, old.aborted.file
-	old.offsets.file, old.times.file, old.aborted.file = nil, nil, nil
+	old.offsets.file, old.times.file = nil, nil
+	ticket := l.syncTicket("roll", l.segments[first:len(l.segments)-1], upTo)
+	old.aborted.file = nil
 	run := ticket.Run
 	ticket.Run = func() error {
 		err := errors.Join(trim(), run(), offsets.Close(), times.Close())
