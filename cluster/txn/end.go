@@ -119,19 +119,7 @@ func (c *Coordinator) prepare(t *transaction, asked End, nextID int64, done func
 
 // endWithNewID ends a producer id's last transaction: the next one needs another id.
 func (c *Coordinator) endWithNewID(t *transaction, asked End, done func(Identity)) {
-	next := t.Metadata
-	t.pending = &next
-	c.host.ProducerID(func(id int64, code int16) {
-		t.pending = nil
-		if c.closed {
-			code = kerr.NotCoordinator.Code
-		}
-		if code != 0 {
-			done(refusedIdentity(code))
-			return
-		}
-		c.prepare(t, asked, id, done)
-	})
+	c.withNewID(t, done, func(id int64) { c.prepare(t, asked, id, done) })
 }
 
 // fence aborts an open transaction without its producer, whose epoch is over with that.

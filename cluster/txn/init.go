@@ -109,6 +109,17 @@ func (t *transaction) nextEpoch(expects bool, expected int16) (epoch, last int16
 
 // rotate gives the id another producer id, whose epochs begin anew.
 func (c *Coordinator) rotate(t *transaction, asked Init, done func(Identity)) {
+	c.withNewID(t, done, func(id int64) {
+		last := noProducerEpoch
+		if asked.ID >= 0 {
+			last = t.ProducerEpoch
+		}
+		c.begin(t, t.begun(id, 0, last, asked.TimeoutMs, c.env.UnixMilli()), done)
+	})
+}
+
+// withNewID asks for a producer id that no producer has had; refused hears why there is none.
+func (c *Coordinator) withNewID(t *transaction, refused func(Identity), then func(id int64)) {
 	next := t.Metadata
 	t.pending = &next // nobody else may begin meanwhile
 	c.host.ProducerID(func(id int64, code int16) {
@@ -117,14 +128,10 @@ func (c *Coordinator) rotate(t *transaction, asked Init, done func(Identity)) {
 			code = kerr.NotCoordinator.Code
 		}
 		if code != 0 {
-			done(refusedIdentity(code))
+			refused(refusedIdentity(code))
 			return
 		}
-		last := noProducerEpoch
-		if asked.ID >= 0 {
-			last = t.ProducerEpoch
-		}
-		c.begin(t, t.begun(id, 0, last, asked.TimeoutMs, c.env.UnixMilli()), done)
+		then(id)
 	})
 }
 
