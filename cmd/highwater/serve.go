@@ -201,15 +201,7 @@ func (m *mainWorld) recordingTruncated(events, from int64) {
 
 // paceChanged tells the page how time runs now.
 func (m *mainWorld) paceChanged(pace world.Pace) {
-	mode := "live"
-	switch {
-	case pace.Paused:
-		mode = "step"
-	case pace.Rate != 1:
-		mode = "slow"
-	}
-	m.hub.SetPace(hub.Pace{Mode: mode, Rate: pace.Rate, Paused: pace.Paused,
-		Now: int64(m.cluster.World().Now())})
+	m.hub.SetPace(hub.NewPace(pace.Rate, pace.Paused, m.cluster.World().Now()))
 }
 
 func (m *mainWorld) startServer() error {

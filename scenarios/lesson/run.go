@@ -86,7 +86,7 @@ func (r *run) published() event.Seq {
 
 // stand tells the page that time stands still.
 func (r *run) stand() {
-	r.hub.SetPace(hub.Pace{Mode: "step", Rate: 1, Paused: true, Now: int64(r.cluster.World().Now())})
+	r.hub.SetPace(hub.NewPace(1, true, r.cluster.World().Now()))
 }
 
 // next runs one step, and grades what it decides.
@@ -111,14 +111,7 @@ func (r *run) letGo() {
 	r.live = scenarios.NewLive(r.cluster, r.hub)
 	w := r.cluster.World()
 	w.OnPace(func(p world.Pace) {
-		mode := "live"
-		switch {
-		case p.Paused:
-			mode = "step"
-		case p.Rate != 1:
-			mode = "slow"
-		}
-		r.hub.SetPace(hub.Pace{Mode: mode, Rate: p.Rate, Paused: p.Paused, Now: int64(w.Now())})
+		r.hub.SetPace(hub.NewPace(p.Rate, p.Paused, w.Now()))
 	})
 	r.cluster.Run()
 }

@@ -45,6 +45,18 @@ type Pace struct {
 	Now    int64   `json:"now,string"` // virtual nanoseconds
 }
 
+// NewPace names a pace by its rate and by whether time stands still.
+func NewPace(rate float64, paused bool, now time.Duration) Pace {
+	p := Pace{Mode: "live", Rate: rate, Paused: paused, Now: int64(now)}
+	switch {
+	case paused:
+		p.Mode = "step"
+	case rate != 1:
+		p.Mode = "slow"
+	}
+	return p
+}
+
 // Hub receives a world's events. Publish belongs to the world's loop, everything else may be
 // called from anywhere.
 //
