@@ -49,7 +49,7 @@ func clusterFunctions() []function {
 		{"leo", []string{"p", "np"}, false, "number", "log end offset on the leader, or on a broker",
 			onReplica(Cluster.LogEndOffsetOfLeader, Cluster.LogEndOffset)},
 		{"log", []string{"np"}, false, "list of texts",
-			"the values that lie in a broker's own log, committed or not", storedOn},
+			"the values that lie in a broker's own log, committed or not", onLog(storedOf)},
 		{"lso", []string{"p", "np"}, false, "number",
 			"last stable offset, the end of what read_committed sees, on the leader or on a broker",
 			onReplica(Cluster.LastStableOffset, Cluster.LastStableOffsetOn)},
@@ -227,9 +227,10 @@ func onPartition(ask func(c Cluster, topic string, partition int32) any) evaluat
 	}
 }
 
-func onReplica(
-	leaders func(Cluster, string, int32) (event.Offset, bool),
-	on func(Cluster, event.NodeID, string, int32) (event.Offset, bool),
+// place is a function of one partition, on its leader or on a named broker.
+func place(
+	ofLeader func(c Cluster, topic string, partition int32) any,
+	on func(c Cluster, id event.NodeID, topic string, partition int32) any,
 ) evaluator {
 	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
 		last := len(arguments) - 1
@@ -238,7 +239,7 @@ func onReplica(
 			return nil, err
 		}
 		if last == 0 {
-			return offset(leaders(v.cluster, topic, partition)), nil
+			return ofLeader(v.cluster, topic, partition), nil
 		}
 		if arguments[0] == nil {
 			return nil, nil
@@ -247,28 +248,31 @@ func onReplica(
 		if err != nil {
 			return nil, err
 		}
-		return offset(on(v.cluster, id, topic, partition)), nil
+		return on(v.cluster, id, topic, partition), nil
 	}
 }
 
-func storedOn(v *evaluation, e *expression, arguments []any) (any, *Error) {
-	topic, partition, err := partitionOf(e.operands[1], arguments[1])
-	if err != nil || arguments[0] == nil {
-		return nil, err
-	}
-	id, err := nodeOf(e.operands[0], arguments[0])
-	if err != nil {
-		return nil, err
-	}
-	values, ok := v.cluster.Stored(id, topic, partition)
-	if !ok {
-		return nil, nil
-	}
-	list := make([]any, len(values))
-	for i, value := range values {
-		list[i] = value
-	}
-	return list, nil
+// onReplica asks for an offset that the cluster tells of a leader and of a broker.
+func onReplica(
+	leaders func(Cluster, string, int32) (event.Offset, bool),
+	on func(Cluster, event.NodeID, string, int32) (event.Offset, bool),
+) evaluator {
+	return place(func(c Cluster, topic string, partition int32) any {
+		return offset(leaders(c, topic, partition))
+	}, func(c Cluster, id event.NodeID, topic string, partition int32) any {
+		return offset(on(c, id, topic, partition))
+	})
+}
+
+// onLog asks one replica's log: the leader's, or a broker's.
+func onLog(ask func(c Cluster, id event.NodeID, topic string, partition int32) any) evaluator {
+	return place(func(c Cluster, topic string, partition int32) any {
+		id, led := c.Leader(topic, partition)
+		if !led {
+			return nil
+		}
+		return ask(c, id, topic, partition)
+	}, ask)
 }
 
 func onNode(ask func(Cluster, event.NodeID) bool) evaluator {
@@ -338,11 +342,7 @@ func nodes(ids []event.NodeID, ok bool) any {
 	if !ok {
 		return nil
 	}
-	list := make([]any, len(ids))
-	for i, id := range ids {
-		list[i] = int64(id)
-	}
-	return list
+	return each(ids, func(id event.NodeID) any { return int64(id) })
 }
 
 func offset(o event.Offset, ok bool) any {
@@ -352,30 +352,12 @@ func offset(o event.Offset, ok bool) any {
 	return int64(o)
 }
 
-// onLog asks one replica's log: the leader's, or a broker's.
-func onLog(ask func(c Cluster, id event.NodeID, topic string, partition int32) any) evaluator {
-	return func(v *evaluation, e *expression, arguments []any) (any, *Error) {
-		last := len(arguments) - 1
-		topic, partition, err := partitionOf(e.operands[last], arguments[last])
-		if err != nil {
-			return nil, err
-		}
-		if last == 0 {
-			id, led := v.cluster.Leader(topic, partition)
-			if !led {
-				return nil, nil
-			}
-			return ask(v.cluster, id, topic, partition), nil
-		}
-		if arguments[0] == nil {
-			return nil, nil
-		}
-		id, err := nodeOf(e.operands[0], arguments[0])
-		if err != nil {
-			return nil, err
-		}
-		return ask(v.cluster, id, topic, partition), nil
+func storedOf(c Cluster, id event.NodeID, topic string, partition int32) any {
+	values, ok := c.Stored(id, topic, partition)
+	if !ok {
+		return nil
 	}
+	return each(values, func(value string) any { return value })
 }
 
 func segmentsOf(c Cluster, id event.NodeID, topic string, partition int32) any {
@@ -383,11 +365,7 @@ func segmentsOf(c Cluster, id event.NodeID, topic string, partition int32) any {
 	if !ok {
 		return nil
 	}
-	list := make([]any, len(bases))
-	for i, base := range bases {
-		list[i] = int64(base)
-	}
-	return list
+	return each(bases, func(base event.Offset) any { return int64(base) })
 }
 
 func startOf(c Cluster, id event.NodeID, topic string, partition int32) any {

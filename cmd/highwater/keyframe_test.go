@@ -40,13 +40,9 @@ func (k *keptTurns) judgeFrom(t *testing.T, first int) []audit.Violation {
 
 func TestTraceThatLacksItsBeginningIsJudgedFromItsFirstState(t *testing.T) {
 	for _, name := range []string{"kill-leader", "leader-epochs", "power-loss", "pause-zombie"} {
-		text, err := scenarios.Source(name)
+		s, err := scenarios.Library(name)
 		if err != nil {
 			t.Fatal(err)
-		}
-		s, mistakes := scenarios.ParseScenario(name+".md", text)
-		if len(mistakes) > 0 {
-			t.Fatal(mistakes)
 		}
 		kept := &keptTurns{}
 		options := scenarios.Options{Events: kept}

@@ -39,13 +39,9 @@ func (r *recorder) Publish(full *event.Chunk) *event.Chunk {
 
 func play(t *testing.T, name string) *recording {
 	t.Helper()
-	text, err := scenarios.Source(name)
+	s, err := scenarios.Library(name)
 	if err != nil {
 		t.Fatal(err)
-	}
-	s, mistakes := scenarios.ParseScenario(name+".md", text)
-	if len(mistakes) > 0 {
-		t.Fatal(mistakes)
 	}
 	r := &recorder{}
 	r.writer = trace.NewWriter(&r.text, trace.Header{})
