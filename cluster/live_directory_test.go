@@ -203,3 +203,15 @@ func TestTakenPortIsNamedWithWhatToDo(t *testing.T) {
 	must(t, c.Close())
 	settleDescriptors(t, goroutines, files)
 }
+
+// A stop found the periodic checkpoint on its way: both wrote through one temporary file, and the
+// stop's rename found nothing to rename.
+func TestStopWaitsForTheCheckpointOnItsWay(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		l := startLive(t, Config{Seed: 3, DataDir: dir, Settings: map[string]string{
+			"replica.high.watermark.checkpoint.interval.ms": "1"}})
+		wait(20 * time.Millisecond)
+		l.close()
+	}
+}

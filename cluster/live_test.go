@@ -78,7 +78,7 @@ func startLive(t *testing.T, config Config) *liveCluster {
 	}
 	l.c.Run()
 	t.Cleanup(l.close)
-	l.await("readiness", 10*time.Second, func() bool { return len(l.c.Ready()) == 0 })
+	l.await("readiness", 60*time.Second, func() bool { return len(l.c.Ready()) == 0 })
 	return l
 }
 

@@ -132,6 +132,8 @@ func (b *Broker) CloseCleanly() error {
 	for _, id := range b.fetcherIDs() {
 		b.fetchers[id].Stop()
 	}
+	// A checkpoint on its way goes through the same temporary files.
+	b.env.AwaitWork()
 	highWatermarks := b.offsets(func(h *held) event.Offset { return h.HighWatermark() })
 	starts := b.offsets(func(h *held) event.Offset { return h.Log.LogStartOffset() })
 	ends := b.offsets(func(h *held) event.Offset { return h.Log.LogEndOffset() })

@@ -42,12 +42,15 @@ func (e *Env) Work(name string, cost time.Duration, f func() any, done func(any)
 	})
 }
 
-// AwaitWork waits until everything that a node asked for has been done, though nobody was told
+// AwaitWork waits until everything that the node asked for has been done, though nobody was told
 // yet. Whoever ends an incarnation calls it first, so that what is on its disk does not depend on
-// how fast this machine is.
+// how fast this machine is; so does a node before it writes on the loop what work may be writing.
+func (e *Env) AwaitWork() { e.works.await() }
+
+// AwaitWork is the node's AwaitWork; a node that is down has none.
 func (w *World) AwaitWork(id event.NodeID) {
 	if n := w.nodes[id]; n != nil && n.env != nil {
-		n.env.works.await()
+		n.env.AwaitWork()
 	}
 }
 
