@@ -26,6 +26,7 @@ type config struct {
 	records     int           // records of a batched throughput run
 	smallRecs   int           // records of an unbatched throughput run
 	size        int           // value bytes a record
+	warm        int           // MiB of page cache to touch before each timed part
 	partitions  int           // partitions of each topic
 	rf          int           // wanted replication factor
 	maxTime     time.Duration // upper bound of one throughput run
@@ -87,6 +88,7 @@ func parse(c *config, o *options) {
 	number(&c.records, "records", 1_000_000, "records of a batched throughput run")
 	number(&c.smallRecs, "small-records", 100_000, "records of an unbatched throughput run")
 	number(&c.size, "size", 100, "value bytes a record")
+	number(&c.warm, "warm", 0, "MiB of page cache to touch and give back before each timed part")
 	number(&c.partitions, "partitions", 3, "partitions of each topic")
 	number(&c.rf, "rf", 3, "replication factor wanted (falls back to 1 if refused)")
 	number(&c.latRate, "latency-rate", 3000, "records/s of the latency scenarios")

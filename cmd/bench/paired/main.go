@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -35,7 +36,7 @@ func parse() options {
 		"consume,e2e,latency-all,raw-produce-1x5,raw-produce-16k,raw-produce-64k,"+
 		"raw-produce-1m,raw-fetch", "scenarios or groups of load, comma-separated")
 	flag.BoolVar(&o.fsync, "fsync", false, "let kfake sync every batch (Highwater, as Kafka, does not)")
-	flag.IntVar(&o.warm, "warm", 800, "before each run, MiB of page cache to touch and give back")
+	flag.IntVar(&o.warm, "warm", 3000, "before each timed part, MiB of page cache to touch and give back")
 	flag.StringVar(&o.out, "json", "", "keep every round's figures in this `file`")
 	flag.Parse()
 	o.rest = flag.Args()
@@ -81,15 +82,16 @@ func run(ctx context.Context, o options) error {
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
-		for _, s := range order {
-			if ctx.Err() != nil {
-				return errors.New("interrupted")
-			}
-			if err := warm(scratch, o.warm); err != nil {
-				return err
-			}
-			if err := load(ctx, bin, s, o); err != nil {
-				fmt.Fprintf(os.Stderr, "paired: round %d on %s: %v\n", round+1, s.label, err)
+		// Scenario by scenario, so that the two are compared within seconds of each other.
+		for scenario := range strings.SplitSeq(o.scenarios, ",") {
+			for _, s := range order {
+				if ctx.Err() != nil {
+					return errors.New("interrupted")
+				}
+				if err := load(ctx, bin, s, scenario, o); err != nil {
+					fmt.Fprintf(os.Stderr, "paired: round %d of %s on %s: %v\n", round+1, scenario,
+						s.label, err)
+				}
 			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d done\n", round+1, o.rounds)
@@ -97,29 +99,12 @@ func run(ctx context.Context, o options) error {
 	return report(os.Stdout, o.out, kfake.label)
 }
 
-// load lets the load generator run every scenario once on one server.
-func load(ctx context.Context, bin string, s *server, o options) error {
+// load lets the load generator run a scenario once on one server.
+func load(ctx context.Context, bin string, s *server, scenario string, o options) error {
 	args := append([]string{"-brokers", s.brokers, "-pid", strconv.Itoa(s.pid()), "-label",
-		s.label, "-runs", "1", "-quiet", "20", "-quiet-wait", "30s", "-json", o.out, "-run",
-		o.scenarios}, o.rest...)
+		s.label, "-runs", "1", "-quiet", "20", "-quiet-wait", "30s", "-json", o.out, "-warm",
+		strconv.Itoa(o.warm), "-run", scenario}, o.rest...)
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "load"), args...)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
-}
-
-// warm touches memory as page cache and gives it back: on a virtual machine the host backs pages
-// on first touch, and whoever touches them first would pay for both.
-func warm(dir string, mebibytes int) error {
-	path := filepath.Join(dir, "warm")
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	block := make([]byte, 1<<20)
-	for range mebibytes {
-		if _, err := f.Write(block); err != nil {
-			return errors.Join(err, f.Close(), os.Remove(path))
-		}
-	}
-	return errors.Join(f.Close(), os.Remove(path))
 }
