@@ -27,9 +27,11 @@ func (r *rawRecord) decode() Record {
 		return out
 	}
 	out.Headers = make([]RecordHeader, 0, r.headerCount)
-	in := reader{b: r.headers}
+	rest := r.headers
 	for range r.headerCount {
-		key, value := in.nullable(), in.nullable()
+		var key, value []byte
+		key, rest, _ = nullable(rest)
+		value, rest, _ = nullable(rest)
 		out.Headers = append(out.Headers, RecordHeader{string(key), value})
 	}
 	return out
@@ -37,7 +39,7 @@ func (r *rawRecord) decode() Record {
 
 // cursor walks the uncompressed records of a batch.
 type cursor struct {
-	in    reader
+	rest  []byte
 	index int32
 	count int32
 	err   error
@@ -47,7 +49,7 @@ func newCursor(records []byte, count int32) (cursor, error) {
 	if count < 0 || int64(count)*recordBytesMin > int64(len(records)) {
 		return cursor{}, fmt.Errorf("record: %d records cannot lie in %d bytes", count, len(records))
 	}
-	return cursor{in: reader{b: records}, count: count}, nil
+	return cursor{rest: records, count: count}, nil
 }
 
 // next reads one record into r, and says whether there was one. After the last it leaves an error
@@ -57,93 +59,92 @@ func (c *cursor) next(r *rawRecord) bool {
 		return false
 	}
 	if c.index == c.count {
-		if rest := len(c.in.b) - c.in.at; rest > 0 {
-			c.err = fmt.Errorf("record: %d bytes are left behind %d records", rest, c.count)
+		if len(c.rest) > 0 {
+			c.err = fmt.Errorf("record: %d bytes are left behind %d records", len(c.rest), c.count)
 		}
 		return false
 	}
-	body := c.in.take(int(c.in.varint()))
-	if c.in.bad || !r.read(body) {
+	body, rest, ok := nullable(c.rest)
+	if !ok || !r.read(body) { // a record of length -1 has no body to read
 		c.err = fmt.Errorf("record: record %d of %d is malformed", c.index, c.count)
 		return false
 	}
+	c.rest = rest
 	c.index++
 	return true
 }
 
 // read takes a record's body apart, and says whether that went well.
 func (r *rawRecord) read(body []byte) bool {
-	in := reader{b: body}
-	r.Attributes = int8(in.byte())
-	r.TimestampDelta = in.varint()
-	offsetDelta := in.varint()
-	r.OffsetDelta = int32(offsetDelta)
-	r.Key = in.nullable()
-	r.Value = in.nullable()
-	headers := in.varint()
-	if in.bad || int64(r.OffsetDelta) != offsetDelta ||
-		headers < 0 || headers > int64(len(body)-in.at)/headerBytesMin {
+	if len(body) == 0 {
 		return false
 	}
-	r.headerCount, r.headers = int(headers), body[in.at:]
-	for i := 0; i < r.headerCount && !in.bad; i++ {
-		in.take(int(in.varint())) // a header's key is never null
-		in.nullable()
+	r.Attributes = int8(body[0])
+	rest := body[1:]
+	var n int
+	if r.TimestampDelta, n = number(rest); n == 0 {
+		return false
 	}
-	return !in.bad && in.at == len(body)
+	rest = rest[n:]
+	offsetDelta, n := number(rest)
+	if r.OffsetDelta = int32(offsetDelta); n == 0 || int64(r.OffsetDelta) != offsetDelta {
+		return false
+	}
+	ok := false
+	if r.Key, rest, ok = nullable(rest[n:]); !ok {
+		return false
+	}
+	if r.Value, rest, ok = nullable(rest); !ok {
+		return false
+	}
+	headers, n := number(rest)
+	rest = rest[n:]
+	if n == 0 || headers < 0 || headers > int64(len(rest))/headerBytesMin {
+		return false
+	}
+	r.headerCount, r.headers = int(headers), rest
+	for range r.headerCount {
+		key := []byte(nil)
+		if key, rest, ok = nullable(rest); !ok || key == nil { // a header's key is never null
+			return false
+		}
+		if _, rest, ok = nullable(rest); !ok {
+			return false
+		}
+	}
+	return len(rest) == 0
 }
 
-// reader reads Kafka's variable-length numbers. After a failure nothing is left to read, and
-// everything reads as zero.
-type reader struct {
-	b   []byte
-	at  int
-	bad bool
+// nullable is the bytes that b begins with, behind their length, nil for Kafka's null; and what
+// follows them.
+func nullable(b []byte) (value, rest []byte, ok bool) {
+	length, n := number(b)
+	b = b[n:]
+	if length == -1 {
+		return nil, b, true
+	}
+	if n == 0 || uint64(length) > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return b[:length:length], b[length:], true
 }
 
-func (r *reader) fail() { r.b, r.at, r.bad = nil, 0, true }
-
-func (r *reader) byte() byte {
-	if r.at >= len(r.b) {
-		r.fail()
-		return 0
+// number is the varint that b begins with and its length in bytes, 0 if there is none. One and two
+// bytes, nearly all there is in a record, are read without a loop.
+func number(b []byte) (v int64, n int) {
+	if len(b) == 0 {
+		return 0, 0
 	}
-	r.at++
-	return r.b[r.at-1]
-}
-
-func (r *reader) take(n int) []byte {
-	if uint(n) > uint(len(r.b)-r.at) {
-		r.fail()
-		return nil
+	first := uint64(b[0])
+	if first < 0x80 {
+		return int64(first>>1) ^ -int64(first&1), 1
 	}
-	r.at += n
-	return r.b[r.at-n : r.at : r.at]
-}
-
-func (r *reader) nullable() []byte {
-	n := r.varint()
-	if n == -1 {
-		return nil
+	if len(b) > 1 && b[1] < 0x80 {
+		u := first&0x7f | uint64(b[1])<<7
+		return int64(u>>1) ^ -int64(u&1), 2
 	}
-	return r.take(int(n))
-}
-
-// varint is split so that numbers of one byte, nearly all in a record, are read in line.
-func (r *reader) varint() int64 {
-	if r.at < len(r.b) && r.b[r.at] < 0x80 {
-		r.at++
-		return int64(r.b[r.at-1]>>1) ^ -int64(r.b[r.at-1]&1)
+	if v, n = binary.Varint(b); n <= 0 {
+		return 0, 0
 	}
-	return r.varintLong()
-}
-
-func (r *reader) varintLong() int64 {
-	v, n := binary.Varint(r.b[r.at:])
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.at += n
-	return v
+	return v, n
 }
