@@ -168,6 +168,8 @@ func (r *realDir) unlock() error {
 type realFile struct {
 	file    *os.File
 	scratch vectors
+	// reserved is up to where blocks were asked for beyond the file's end, -1 once that failed.
+	reserved int64
 }
 
 func (f *realFile) readAt(p []byte, off int64) (int, error)  { return f.file.ReadAt(p, off) }

@@ -16,6 +16,7 @@ type vectors []unix.Iovec
 // writeVectors writes with one pwritev for every vectorsMax buffers. The caller holds a reference
 // to the file, so the descriptor cannot be closed and reused meanwhile.
 func (f *realFile) writeVectors(buffers [][]byte, off int64) (int64, error) {
+	f.reserve(buffers, off)
 	var written int64
 	for len(buffers) > 0 {
 		f.scratch = f.scratch[:0]
@@ -37,6 +38,31 @@ func (f *realFile) writeVectors(buffers [][]byte, off int64) (int64, error) {
 		buffers = buffers[taken:]
 	}
 	return written, nil
+}
+
+// A write of reserveFrom bytes has blocks reserved for it and what follows, reserveBytes at a time.
+const (
+	reserveFrom  = 64 << 10
+	reserveBytes = 4 << 20
+)
+
+// reserve asks for the blocks of a large append before it writes: block by block they take as long
+// as the bytes. The file's length does not change, and a system that cannot, or has no room, finds
+// the blocks in the write itself.
+func (f *realFile) reserve(buffers [][]byte, off int64) {
+	end := off
+	for _, buffer := range buffers {
+		end += int64(len(buffer))
+	}
+	if end-off < reserveFrom || end <= f.reserved || f.reserved < 0 {
+		return
+	}
+	from := max(off, f.reserved)
+	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_KEEP_SIZE, from, end-from+reserveBytes); err != nil {
+		f.reserved = -1
+		return
+	}
+	f.reserved = end + reserveBytes
 }
 
 // writeScratch writes the scratch array to its end, continuing after short writes.
