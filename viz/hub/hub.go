@@ -17,9 +17,9 @@ const (
 	FrameInterval  = 33 * time.Millisecond // at most 30 frames a second
 	FrameEventsMax = 400                   // in one frame; more in an interval is a gap
 
-	backlogFold = 8 << 10  // unfolded events at which the hub folds though nobody asked
-	backlogMax  = 1 << 20  // at which the loop itself folds: the hub got no processor for seconds
-	freeMax     = 64 << 10 // records that recycled chunks have room for, together
+	backlogFold = 8 << 10 // unfolded events at which the hub folds though nobody asked
+	backlogMax  = 1 << 20 // at which the loop itself folds: the hub got no processor for seconds
+	chunkMax    = 8 << 10 // records of a chunk that is worth keeping for the next turn
 )
 
 // Config says how much a hub keeps and how fast it serves.
@@ -82,15 +82,50 @@ type Hub struct {
 	told     int64 // dropped events at the last Truncated
 }
 
-// inbox is what the loop and the hub share; its lock is held for a few instructions only.
+// inbox is what the loop and the hub share; its lock is held no longer than a turn's events take
+// to copy.
 type inbox struct {
-	mu     sync.Mutex
-	full   []*event.Chunk
-	events int
-	free   []*event.Chunk
-	room   int // records that free has room for
+	mu         sync.Mutex
+	pageEvents int
+	open       page // the newest, which the loop appends to
+	known      knownTexts
+	full       []page // that nobody has taken yet
+	events     int    // published and not folded
+	free       []page
 	// truncated waits for the loop to hear of it.
 	truncated, truncatedFrom int64
+}
+
+// add appends a turn's events.
+func (in *inbox) add(c *event.Chunk) {
+	for rest := c.Records; len(rest) > 0; {
+		if len(in.open.starts)%in.pageEvents == 0 {
+			in.begin(rest[0].Seq)
+		}
+		run := rest[:min(len(rest), in.pageEvents-len(in.open.starts))]
+		in.open.add(c, run, &in.known)
+		rest = rest[len(run):]
+	}
+	in.events += len(c.Records)
+}
+
+// begin opens the next page, in the memory of one that was dropped if there is any.
+func (in *inbox) begin(first event.Seq) {
+	var memory page
+	if last := len(in.free) - 1; last >= 0 {
+		memory = in.free[last]
+		in.free[last] = page{}
+		in.free = in.free[:last]
+	}
+	if done := in.open; len(done.starts) > 0 {
+		in.full = append(in.full, done)
+		if memory.words == nil { // the next will be about as long, and growing costs a copy
+			memory.words = make([]int64, 0, len(done.words)+len(done.words)/16)
+			memory.starts = make([]int32, 0, len(done.starts))
+		}
+	}
+	in.known = knownTexts{}
+	in.open = memory.empty(first)
 }
 
 // New starts a hub; Close ends it.
@@ -105,8 +140,10 @@ func New(config Config) *Hub {
 		config.FrameEventsMax = FrameEventsMax
 	}
 	state := model.New()
-	h := &Hub{config: config, state: state, recorder: newRecorder(config.EventsMax, state),
-		viewers: map[chan struct{}]bool{}, wake: make(chan struct{}, 1),
+	pageEvents, _, _ := bounds(config.EventsMax)
+	h := &Hub{config: config, inbox: inbox{pageEvents: pageEvents}, state: state,
+		recorder: newRecorder(config.EventsMax, state),
+		viewers:  map[chan struct{}]bool{}, wake: make(chan struct{}, 1),
 		closed: make(chan struct{}), ended: make(chan struct{})}
 	go h.run()
 	return h
@@ -118,7 +155,8 @@ func (h *Hub) Close() {
 	<-h.ended
 }
 
-// Publish takes a turn's events and returns an empty chunk for the next. It never waits for a
+// Publish takes a turn's events and returns an empty chunk for the next. They are copied at once,
+// while they are in the cache, and the next turn finds its chunk there too. It never waits for a
 // reader.
 func (h *Hub) Publish(full *event.Chunk) (empty *event.Chunk) {
 	if len(full.Records) == 0 {
@@ -126,14 +164,8 @@ func (h *Hub) Publish(full *event.Chunk) (empty *event.Chunk) {
 	}
 	in := &h.inbox
 	in.mu.Lock()
-	in.full = append(in.full, full)
-	in.events += len(full.Records)
+	in.add(full)
 	backlog := in.events
-	if last := len(in.free) - 1; last >= 0 {
-		empty = in.free[last]
-		in.free = in.free[:last]
-		in.room -= cap(empty.Records)
-	}
 	truncated, from := in.truncated, in.truncatedFrom
 	in.truncated = 0
 	in.mu.Unlock()
@@ -148,13 +180,14 @@ func (h *Hub) Publish(full *event.Chunk) (empty *event.Chunk) {
 		h.fold()
 		h.mu.Unlock()
 	}
-	if empty == nil {
-		empty = &event.Chunk{}
-	}
 	if truncated > 0 && h.config.Truncated != nil {
 		h.config.Truncated(truncated, from)
 	}
-	return empty
+	if cap(full.Records) > chunkMax {
+		return &event.Chunk{}
+	}
+	full.Reset()
+	return full
 }
 
 // run folds what piles up and tells viewers of news, at most once a frame.
@@ -190,47 +223,44 @@ func (h *Hub) run() {
 func (h *Hub) fold() {
 	in := &h.inbox
 	in.mu.Lock()
-	full := in.full
+	full, open := in.full, in.open
 	in.full, in.events = nil, 0
 	in.mu.Unlock()
-	if len(full) == 0 {
-		return
+	for _, p := range full {
+		h.take(p)
 	}
-	for _, c := range full {
-		h.take(c)
-		c.Reset()
+	if len(open.starts) > 0 {
+		h.take(open)
 	}
-	dropped, from := h.recorder.dropped, int64(h.recorder.first())
-	in.mu.Lock()
-	for _, c := range full {
-		if in.room+cap(c.Records) <= freeMax {
-			in.free = append(in.free, c)
-			in.room += cap(c.Records)
-		}
-	}
-	if in.full == nil {
-		clear(full)
-		in.full = full[:0]
-	}
-	if dropped > 0 && dropped >= 2*h.told {
-		h.told = dropped
-		in.truncated, in.truncatedFrom = dropped, from
-	}
-	in.mu.Unlock()
+	h.giveBack()
 }
 
-// take records and folds one chunk, group by group.
-func (h *Hub) take(c *event.Chunk) {
-	for rest := c.Records; len(rest) > 0; {
-		if h.recorder.room() == 0 {
-			h.recorder.next(h.state)
-		}
-		run := rest[:min(len(rest), h.recorder.room())]
-		rest = rest[len(run):]
-		h.recorder.add(c, run)
-		for i := range run {
-			h.state.Apply(c, &run[i])
-		}
+// take records a page and folds what is new in it.
+func (h *Hub) take(p page) {
+	h.recorder.put(p, h.state)
+	var record event.Record
+	for i := int(h.state.Seq + 1 - p.first); i < len(p.starts); i++ {
+		p.read(i, &record)
+		h.state.Apply(&p.pointed, &record)
+	}
+}
+
+// giveBack lets the loop have the memory of dropped pages, and tells it of the loss.
+func (h *Hub) giveBack() {
+	r := h.recorder
+	if len(r.recycled) == 0 {
+		return
+	}
+	in := &h.inbox
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	room := max(0, r.pagesPerGroup-len(in.free))
+	in.free = append(in.free, r.recycled[:min(room, len(r.recycled))]...)
+	clear(r.recycled)
+	r.recycled = r.recycled[:0]
+	if r.dropped >= 2*h.told {
+		h.told = r.dropped
+		in.truncated, in.truncatedFrom = r.dropped, int64(r.first())
 	}
 }
 
@@ -261,11 +291,8 @@ func (h *Hub) State(at event.Seq) (*model.State, error) {
 	if at == h.state.Seq {
 		return h.state.Clone(), nil
 	}
-	g := h.recorder.groupOf(at + 1)
-	s := g.before.Clone()
-	for i := range g.events.Records[:at-g.before.Seq] {
-		s.Apply(&g.events, &g.events.Records[i])
-	}
+	s := h.recorder.groupOf(at + 1).before.Clone()
+	h.recorder.each(s.Seq+1, at, func(c *event.Chunk, r *event.Record) { s.Apply(c, r) })
 	return s, nil
 }
 
@@ -285,13 +312,10 @@ func (h *Hub) Events(from, to event.Seq) (*event.Chunk, error) {
 		return nil, h.notKept(to)
 	}
 	c, known := &event.Chunk{}, knownTexts{}
-	for from <= to {
-		g := h.recorder.groupOf(from)
-		run := g.from(from)
-		run = run[:min(len(run), int(to-from)+1)]
-		h.recorder.copyInto(c, &g.events, run, &known)
-		from += event.Seq(len(run))
-	}
+	h.recorder.each(from, to, func(kept *event.Chunk, r *event.Record) {
+		shapeOf(r.Kind).relink(c, kept, r.Values[:], &known)
+		c.Records = append(c.Records, *r)
+	})
 	return c, nil
 }
 

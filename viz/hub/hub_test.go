@@ -324,10 +324,8 @@ func BenchmarkRecordAndFold(b *testing.B) {
 	for b.Loop() {
 		event.MessageSent{Message: int64(s.log.Last()), To: 2, API: "Fetch", Topic: "orders"}.Emit(em, 0)
 		if s.log.Pending() == 20 {
-			full := s.log.Swap(s.spare)
-			s.hub.take(full)
-			full.Reset()
-			s.spare = full
+			s.spare = s.hub.Publish(s.log.Swap(s.spare))
+			s.hub.Range()
 		}
 	}
 }

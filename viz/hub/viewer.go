@@ -153,18 +153,16 @@ func (v *Viewer) allowance() int {
 func (v *Viewer) tailFrames(last event.Seq) {
 	h := v.hub
 	for from := v.cursor + 1; from <= last; {
-		g := h.recorder.groupOf(from)
-		run := g.from(from)
-		run = run[:min(len(run), h.config.FrameEventsMax)]
-		frame := append(make([]byte, 0, 64+320*len(run)), `{"type":"events","events":[`...)
-		for i := range run {
-			if i > 0 {
+		to := min(last, from+event.Seq(h.config.FrameEventsMax)-1)
+		frame := append(make([]byte, 0, 64+320*int(to+1-from)), `{"type":"events","events":[`...)
+		h.recorder.each(from, to, func(c *event.Chunk, r *event.Record) {
+			if r.Seq > from {
 				frame = append(frame, ',')
 			}
-			frame = g.events.AppendJSON(frame, &run[i])
-		}
+			frame = c.AppendJSON(frame, r)
+		})
 		v.queue = append(v.queue, append(frame, `]}`...))
-		from += event.Seq(len(run))
+		from = to + 1
 	}
 }
 
