@@ -96,6 +96,21 @@ assert.deepEqual(statusOf(follow), {
 assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 
+// What was cut off is so for ever, and shown as fallen until something is appended.
+const cutAt = (batches) => ({
+  cut: [batch(1, 4)], truncation: { before: '2', after: '1', batches: 2 }, totals: { batches },
+});
+for (const [batches, shown] of [[2, 1], [3, 0]]) {
+  const [, second, third] = state.topics[0].partitions[0].copies;
+  const kept = [copy(1, 1, [batch(0, 4)], cutAt(batches)), second, third];
+  const partition = { ...state.topics[0].partitions[0], copies: kept };
+  const cutScene = sceneOf({ ...state, topics: [{ name: 'orders', partitions: [partition] }] }, follow);
+  const stations = whereabouts(cutScene, { ...follow, epoch: 4 });
+  assert.equal(stations.find(({ id }) => id === 'b1').note, 'cut off');
+  assert.equal(stations.find(({ id }) => id === 'committed').note, 'lost');
+  assert.equal(cutScene.focus.copies.get(1).cut.length, shown);
+}
+
 // Why a record is not committed: somebody lacks it, too few are in sync, nobody told the leader.
 const later = (change) => {
   const partition = { ...state.topics[0].partitions[0], ...change };

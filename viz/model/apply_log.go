@@ -81,9 +81,6 @@ func (s *State) batchAppended(l *Log, e event.BatchAppended) {
 		BaseSequence: e.BaseSequence, Codec: e.Codec, Control: e.Control,
 		Transactional: e.Transactional}, s.batchLimit())
 	l.LogEndOffset = e.LastOffset + 1
-	if len(l.Cut) > 0 {
-		l.Cut = []Batch{}
-	}
 	l.Totals.Batches++
 	l.Totals.Records += int64(e.Records)
 	l.Totals.Bytes += int64(e.Bytes)
@@ -171,7 +168,8 @@ func (l *Log) startAt(start event.Offset) {
 // a log that begins anew there: nothing of it stays.
 func (l *Log) cut(s *State, before, after event.Offset) {
 	anew := after > before
-	l.Truncation = &Truncation{Before: before, After: after, At: s.At, Seq: s.Seq}
+	l.Truncation = &Truncation{Before: before, After: after, At: s.At, Seq: s.Seq,
+		Batches: l.Totals.Batches}
 	l.Cut = []Batch{}
 	l.Batches.keep(func(b *Batch) bool {
 		if !anew && b.LastOffset < after {

@@ -56,13 +56,16 @@ func TestAppendMovesLogEndAndKeepsTheBatch(t *testing.T) {
 	}
 }
 
-func TestTruncationKeepsWhatItCutUntilTheNextAppend(t *testing.T) {
+func TestTruncationRemembersWhatItCut(t *testing.T) {
 	s := newStory(t)
 	s.tell(1, event.LeaderEpochStarted{Topic: "orders", LeaderEpoch: 0},
 		appended(0, 0, 0), event.LeaderEpochStarted{Topic: "orders", LeaderEpoch: 1, StartOffset: 1},
 		appended(1, 2, 1), event.LogSynced{Topic: "orders", UpTo: 3},
 		event.LogTruncated{Topic: "orders", Before: 3, After: 1, HighWatermark: -1})
 	l := s.orders(1)
+	if l.Truncation.Batches != l.Totals.Batches {
+		t.Errorf("truncated at batch %d of %d", l.Truncation.Batches, l.Totals.Batches)
+	}
 	if l.LogEndOffset != 1 || l.SyncedOffset != 1 || len(l.Epochs) != 1 {
 		t.Errorf("ends %d, synced %d, epochs %v", l.LogEndOffset, l.SyncedOffset, l.Epochs)
 	}
@@ -70,8 +73,9 @@ func TestTruncationKeepsWhatItCutUntilTheNextAppend(t *testing.T) {
 		t.Errorf("cut batches %v, want the one at offset 1", l.Cut)
 	}
 	s.tell(1, appended(1, 1, 2))
-	if len(s.orders(1).Cut) != 0 {
-		t.Error("the cut batches are still shown after the next append")
+	if l = s.orders(1); len(l.Cut) != 1 || l.Truncation.Batches == l.Totals.Batches {
+		t.Errorf("after the next append: cut %v, truncated at batch %d of %d; want it remembered, "+
+			"and no news", l.Cut, l.Truncation.Batches, l.Totals.Batches)
 	}
 }
 

@@ -195,7 +195,7 @@ type Log struct {
 	// all that are open, and the newest that have ended.
 	Transactions []LogTransaction `json:"transactions"`
 	Totals       Totals           `json:"totals"`
-	// Cut holds the newest batches that the last truncation or recovery took, until the next append.
+	// Cut holds the newest batches that the last truncation or recovery took.
 	// Truncation and Refusal are the last of their sort, null before the first.
 	Cut        []Batch     `json:"cut"`
 	Truncation *Truncation `json:"truncation"`
@@ -270,6 +270,8 @@ type Truncation struct {
 	After  event.Offset `json:"after,string"`
 	At     int64        `json:"at,string"`
 	Seq    event.Seq    `json:"seq,string"`
+	// Batches is the log's total then: while it is the same, what was cut is the last that happened.
+	Batches int64 `json:"batches"`
 }
 
 // Refusal is a batch that was not appended.

@@ -127,10 +127,14 @@ function copyOf(id, copy) {
 		epochs: listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) })),
 		segments: listOf(copy.segments).map(Number),
 		batches: listOf(copy.batches).map(batchOf),
-		cut: listOf(copy.cut).map(batchOf).filter((batch) => batch.base >= leo),
+		cut: isCutNews(copy) ? listOf(copy.cut).map(batchOf).filter(({ base }) => base >= leo) : [],
+		everCut: listOf(copy.cut).map(batchOf),
 		followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
 	};
 }
+
+/** What a truncation took is shown until something is appended. */
+const isCutNews = ({ truncation, totals }) => truncation && truncation.batches === totals.batches;
 
 const batchOf = (batch) => ({
 	base: number(batch.baseOffset),

@@ -52,9 +52,8 @@ function atBroker({ focus, brokers }, id, follow) {
 	const isLeader = focus.leader === id;
 	const station = { id: `b${id}`, label: isLeader ? `broker ${id}, leader` : `broker ${id}` };
 	const power = brokers.find((node) => node.id === id)?.power;
-	const wasCut = copy?.cut.some((b) => b.epoch === follow.epoch && follow.offset <= b.last);
-	if (wasCut) return { ...station, status: 'gone', note: 'cut off' };
 	if (!copy || !holds(copy, follow)) {
+		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
 		const isTaken = copy && follow.offset < copy.leo;
 		return isTaken
 			? { ...station, status: 'gone', note: 'another record' }
@@ -67,10 +66,16 @@ function atBroker({ focus, brokers }, id, follow) {
 	};
 }
 
+const wasCut = (copy, { offset, epoch }) =>
+	copy.everCut.some((b) => b.epoch === epoch && b.base <= offset && offset <= b.last);
+
 function committed(focus, follow, isThere, isCommitted) {
 	const station = { id: 'committed', label: 'committed' };
 	if (focus.leading === null) return { ...station, status: 'ahead', note: 'no leader' };
-	if (!isThere && follow.offset < focus.hw) return { ...station, status: 'gone', note: 'lost' };
+	const copies = [...focus.copies.values()];
+	const isLost = !isThere && (follow.offset < focus.hw ||
+		(!copies.some((copy) => holds(copy, follow)) && copies.some((copy) => wasCut(copy, follow))));
+	if (isLost) return { ...station, status: 'gone', note: 'lost' };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
 	return {

@@ -66,7 +66,6 @@ function batchAppended(state, log, f) {
 	});
 	keepNewest(log.batches, batchLimit(state));
 	log.leo = successor(f.lastOffset);
-	if (log.cut.length > 0) log.cut = [];
 	log.totals.batches++;
 	log.totals.records += f.records;
 	log.totals.bytes += f.bytes;
@@ -161,7 +160,8 @@ function truncated(log, event) {
  * @param {any} log @param {Event} event @param {string} before @param {string} after */
 function cut(log, event, before, after) {
 	const anew = compare(after, before) > 0;
-	log.truncation = { before, after, at: event.at, seq: event.seq };
+	const { batches } = log.totals;
+	log.truncation = { before, after, at: event.at, seq: event.seq, batches };
 	log.cut = log.batches.filter((b) => anew || compare(b.lastOffset, after) >= 0);
 	log.batches = log.batches.filter((b) => !anew && compare(b.lastOffset, after) < 0);
 	keepNewest(log.cut, cutBatchesMax);
