@@ -27,6 +27,7 @@ type config struct {
 	smallRecs   int           // records of an unbatched throughput run
 	size        int           // value bytes a record
 	warm        int           // MiB of page cache to touch before each timed part
+	warmed      procStat      // what was counted when the last timed part began
 	partitions  int           // partitions of each topic
 	rf          int           // wanted replication factor
 	maxTime     time.Duration // upper bound of one throughput run
@@ -159,6 +160,9 @@ func repeat(ctx context.Context, c *config, o *options, s scenario) ([]*result, 
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s run %d: %v\n", s.name, i+1, err)
 			return all, err // a broken scenario rarely mends itself; go on to the next
+		}
+		if c.warmed.when.After(before.when) {
+			before = c.warmed // warming is not the load's
 		}
 		other := addProc(r, before, readProc(c.pid))
 		if o.quiet > 0 && other > o.quiet && time.Now().Before(giveUp) {

@@ -172,6 +172,7 @@ func (m cpuMeter) add(r *result, records int) {
 // on its first touch and takes free pages away again within seconds, so this comes right before
 // the timed part: else whoever writes first, or most, pays for the host.
 func (c *config) warmMemory() error {
+	defer func() { c.warmed = readProc(c.pid) }()
 	if c.warm <= 0 {
 		return nil
 	}
