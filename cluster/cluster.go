@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -129,29 +130,32 @@ func (config *Config) fill() {
 	}
 }
 
-// KnownSetting says whether a setting changes what a broker here does, and what is wrong with its
-// value. Highwater's own, the rules of older versions, begin with "highwater.".
-func KnownSetting(name, value string) (known bool, err error) {
+// ErrUnknownSetting is what CheckSetting says of a name that no broker configuration has.
+var ErrUnknownSetting = errors.New("brokers have no such configuration")
+
+// CheckSetting says what is wrong with a broker configuration. Beside Kafka's there are Highwater's
+// own, the rules of older versions, which begin with "highwater.".
+func CheckSetting(name, value string) error {
 	settings := broker.DefaultSettings()
-	return settings.Apply(name, value)
+	known, err := settings.Apply(name, value)
+	if known || err != nil {
+		return err
+	}
+	def, listed := metadata.BrokerConfig(name)
+	if !listed {
+		return ErrUnknownSetting
+	}
+	return def.Validate(value)
 }
 
 func (c *Cluster) applySettings() error {
-	names := make([]string, 0, len(c.config.Settings))
-	for name := range c.config.Settings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(c.config.Settings)) {
 		value := c.config.Settings[name]
-		known, err := c.settings.Apply(name, value)
-		if err != nil {
-			return err
+		if err := CheckSetting(name, value); err != nil {
+			return fmt.Errorf("cluster: setting %s: %w", name, err)
 		}
-		if !known {
-			if err := metadata.ValidateBrokerConfig(name, value); err != nil {
-				return fmt.Errorf("cluster: setting %s: %w", name, err)
-			}
+		if _, err := c.settings.Apply(name, value); err != nil {
+			return fmt.Errorf("cluster: setting %s: %w", name, err)
 		}
 		c.static[name] = value
 	}

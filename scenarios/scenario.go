@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -202,33 +203,29 @@ func (r *fileReader) brokerSetting(key, text string, column int) {
 		r.mistake(r.line+1, 1, e.Hint, "the front matter has no %q", key)
 		return
 	}
-	def, known := metadata.BrokerConfig(name)
-	if !known {
-		own, err := cluster.KnownSetting(name, text)
-		if own && err != nil {
-			r.mistake(r.line+1, column, "", "%v", err)
+	if err := CheckSetting(name, text); err != nil {
+		hint, message := "", err.Error()
+		if unknown := (*Error)(nil); errors.As(err, &unknown) { // it is the name that is wrong
+			column, hint, message = len("set ")+1, unknown.Hint, unknown.Message
 		}
-		if own {
-			r.scenario.Settings = append(r.scenario.Settings, client.Setting{Name: name, Value: text})
-			return
-		}
-		r.mistake(r.line+1, 5, Nearest(name, brokerSettingNames()), "brokers have no configuration %q",
-			name)
-		return
-	}
-	if err := def.Validate(text); err != nil {
-		r.mistake(r.line+1, column, "", "%v", err)
+		r.mistake(r.line+1, column, hint, "%s", message)
 		return
 	}
 	r.scenario.Settings = append(r.scenario.Settings, client.Setting{Name: name, Value: text})
 }
 
-func brokerSettingNames() []string {
+// CheckSetting says what is wrong with a broker configuration; for an unknown one with the name
+// that may have been meant.
+func CheckSetting(name, value string) error {
+	err := cluster.CheckSetting(name, value)
+	if !errors.Is(err, cluster.ErrUnknownSetting) {
+		return err
+	}
 	var names []string
 	for _, def := range metadata.BrokerConfigs() {
 		names = append(names, def.Name)
 	}
-	return names
+	return inputError(-1, "brokers have no configuration %q", name).meant(name, names)
 }
 
 func (r *fileReader) number(text string, column, low, high int) int {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"highwater/cluster"
-	"highwater/cluster/metadata"
 	"highwater/cluster/world"
 	"highwater/scenarios"
 )
@@ -41,17 +39,8 @@ func (s settings) Set(text string) error {
 	if !ok || key == "" {
 		return fmt.Errorf("%q is not key=value", text)
 	}
-	if known, err := cluster.KnownSetting(key, value); err != nil {
+	if err := scenarios.CheckSetting(key, value); err != nil {
 		return err
-	} else if _, listed := metadata.BrokerConfig(key); !known && !listed {
-		var names []string
-		for _, each := range metadata.BrokerConfigs() {
-			names = append(names, each.Name)
-		}
-		if near := scenarios.Nearest(key, names); near != "" {
-			return fmt.Errorf("brokers have no configuration %q; did you mean %s?", key, near)
-		}
-		return fmt.Errorf("brokers have no configuration %q", key)
 	}
 	s[key] = value
 	return nil
