@@ -219,8 +219,7 @@ func (b *Broker) answerFollower(s *followerSession, now bool) {
 	if s.call == nil || !s.news && !now {
 		return
 	}
-	response := &replica.FetchResponse{
-		Partitions: make([]replica.FetchedPartition, 0, len(s.ready))}
+	response := replica.NewFetchResponse(len(s.ready))
 	left := s.bytesMax
 	ready := s.ready
 	s.ready, s.news = nil, false
@@ -230,7 +229,7 @@ func (b *Broker) answerFollower(s *followerSession, now bool) {
 			s.tell(pos)
 			continue
 		}
-		if f, ok := b.fetched(pos, left, s.bytesMax); ok {
+		if f, ok := b.fetched(pos, left, s.bytesMax, response.BatchesMemory()); ok {
 			for _, batch := range f.Batches {
 				left -= len(batch.Bytes)
 			}
@@ -253,7 +252,8 @@ func (b *Broker) answerFollower(s *followerSession, now bool) {
 }
 
 // fetched makes the answer for one position; ok is false when there is nothing to say.
-func (b *Broker) fetched(pos *position, bytesMax, whole int) (replica.FetchedPartition, bool) {
+func (b *Broker) fetched(pos *position, bytesMax, whole int, memory []record.Buffer) (
+	replica.FetchedPartition, bool) {
 	f := replica.FetchedPartition{PartitionKey: pos.PartitionKey, Code: pos.code}
 	if pos.code != 0 && pos.code != kerr.OffsetOutOfRange.Code || pos.h == nil || !pos.h.Leads() {
 		if f.Code == 0 {
@@ -274,7 +274,8 @@ func (b *Broker) fetched(pos *position, bytesMax, whole int) (replica.FetchedPar
 		return f, true
 	}
 	if pos.Offset < log.LogEndOffset() {
-		read, err := log.Read(pos.Offset, bytesMax, log.LogEndOffset(), bytesMax == whole)
+		read := commitlog.Slices{Buffers: memory}
+		err := log.ReadInto(&read, pos.Offset, bytesMax, log.LogEndOffset(), bytesMax == whole)
 		if err == nil {
 			f.Records = int32(read.Records)
 			f.Batches, err = single(&read)

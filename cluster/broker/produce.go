@@ -32,6 +32,14 @@ type produceWait struct {
 	ended    bool
 	// strayTransaction says that a batch is transactional and the request has no transactional id.
 	strayTransaction bool
+	// one is the memory for a request of one partition, which nearly all are.
+	one struct {
+		response kmsg.ProduceResponse
+		topics   [1]kmsg.ProduceResponseTopic
+		rows     [1]kmsg.ProduceResponseTopicPartition
+		part     producePart
+		parts    [1]*producePart
+	}
 }
 
 // producePart is one partition of a waiting Produce.
@@ -45,11 +53,16 @@ type producePart struct {
 // produceVerified appends the batches of a request whose transaction was asked about, if it has one.
 func (b *Broker) produceVerified(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.ProduceRequest)
-	response := kmsg.NewPtrProduceResponse()
-	response.Version = r.Version
-	response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
-	w := &produceWait{b: b, call: call, request: body, response: response}
+	w := &produceWait{b: b, call: call, request: body}
 	w.waiter = w
+	w.one.response = kmsg.NewProduceResponse()
+	w.response = &w.one.response
+	w.response.Version = r.Version
+	w.response.Topics = w.one.topics[:]
+	if len(body.Topics) != 1 {
+		w.response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
+	}
+	w.parts = w.one.parts[:0]
 	w.strayTransaction = transactionWithoutID(body, r)
 	next := 0
 	for i := range body.Topics {
@@ -81,7 +94,10 @@ func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
 			name = known.Name
 		}
 	}
-	out.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(topic.Partitions))
+	out.Partitions = w.one.rows[:]
+	if len(w.request.Topics) != 1 || len(topic.Partitions) != 1 {
+		out.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(topic.Partitions))
+	}
 	for j := range topic.Partitions {
 		p := &out.Partitions[j]
 		*p = kmsg.NewProduceResponseTopicPartition()
@@ -104,7 +120,7 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 	if code, message := b.refuseProduce(w.request, r, batch, topic, h, out.Partition); code != 0 {
 		out.ErrorCode = code
 		if message != "" {
-			out.ErrorMessage = &message
+			out.ErrorMessage = kmsg.StringPtr(message)
 		}
 		if code == kerr.NotLeaderForPartition.Code {
 			b.hintLeader(w.response, out, topic)
@@ -139,7 +155,11 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 	if h.HighWatermark() >= needs {
 		return
 	}
-	part := &producePart{wait: w, p: h.Partition, topic: i, row: j, needs: needs}
+	part := &w.one.part
+	if len(w.parts) > 0 {
+		part = &producePart{}
+	}
+	*part = producePart{wait: w, p: h.Partition, topic: i, row: j, needs: needs}
 	h.WaitForHighWatermark(needs, part)
 	if w.open == 0 {
 		w.needs = event.WaitBegan{Topic: topic, Partition: out.Partition, Needs: needs}

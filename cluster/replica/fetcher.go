@@ -129,10 +129,11 @@ func (f *Fetcher) send() {
 			f.mark(fp)
 		}
 	}
-	request := &FetchRequest{Replica: f.env.ID(), BrokerEpoch: f.host.BrokerEpoch(),
-		Session: f.session, Epoch: f.epoch, MaxWait: int64(f.settings.WaitMax),
-		BytesMax: f.settings.BytesMax, Forgotten: f.forgotten,
-		Partitions: make([]FetchPartition, 0, len(f.changed))}
+	request := newFetchRequest(len(f.changed))
+	request.Replica, request.BrokerEpoch = f.env.ID(), f.host.BrokerEpoch()
+	request.Session, request.Epoch = f.session, f.epoch
+	request.MaxWait, request.BytesMax = int64(f.settings.WaitMax), f.settings.BytesMax
+	request.Forgotten = f.forgotten
 	f.forgotten = nil
 	kept := f.changed[:0]
 	for _, fp := range f.changed {

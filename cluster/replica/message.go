@@ -22,6 +22,20 @@ type FetchRequest struct {
 	Forgotten   []PartitionKey
 }
 
+// newFetchRequest has room for partitions. Under load nearly every request has one, and it takes
+// one piece of memory.
+func newFetchRequest(partitions int) *FetchRequest {
+	if partitions > 1 {
+		return &FetchRequest{Partitions: make([]FetchPartition, 0, partitions)}
+	}
+	memory := &struct {
+		FetchRequest
+		one [1]FetchPartition
+	}{}
+	memory.Partitions = memory.one[:0]
+	return &memory.FetchRequest
+}
+
 // PartitionKey names a partition.
 type PartitionKey struct {
 	Topic string
@@ -43,6 +57,30 @@ type FetchPartition struct {
 type FetchResponse struct {
 	Code       int16 // of the whole request: an unknown session begins anew
 	Partitions []FetchedPartition
+}
+
+// NewFetchResponse has room for partitions, and for one batch of the only one: under load nearly
+// every response is that, and it takes one piece of memory.
+func NewFetchResponse(partitions int) *FetchResponse {
+	if partitions > 1 {
+		return &FetchResponse{Partitions: make([]FetchedPartition, 0, partitions)}
+	}
+	memory := &struct {
+		FetchResponse
+		one   [1]FetchedPartition
+		batch [1]record.Buffer
+	}{}
+	memory.one[0].Batches = memory.batch[:0]
+	memory.Partitions = memory.one[:0]
+	return &memory.FetchResponse
+}
+
+// BatchesMemory is where the batches of the next partition may be put.
+func (r *FetchResponse) BatchesMemory() []record.Buffer {
+	if n := len(r.Partitions); n < cap(r.Partitions) {
+		return r.Partitions[:n+1][n].Batches[:0]
+	}
+	return nil
 }
 
 // FetchedPartition is the leader's answer for one partition. The batches are shared, not copied:

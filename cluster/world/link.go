@@ -80,8 +80,7 @@ func (e *Env) Request(to event.NodeID, api string, body any, timeout time.Durati
 		generation: conn.generation, caller: e, done: done, deadline: w.now + int64(timeout)}
 	conn.pending = append(conn.pending, call)
 	w.armExpiry(conn, call.deadline)
-	sent := event.MessageSent{To: to, API: api}
-	call.request = w.announce(e, call, body, &sent)
+	call.request = w.announce(e, call, body, event.MessageSent{To: to, API: api})
 	w.send(item{kind: itemCall, call: call}, e.ID(), to)
 }
 
@@ -95,10 +94,12 @@ func (n *node) connectionTo(to event.NodeID) *connection {
 }
 
 // announce gives the message its id and emits MessageSent.
-func (w *World) announce(e *Env, call *Call, body any, sent *event.MessageSent) int64 {
+func (w *World) announce(e *Env, call *Call, body any, message event.MessageSent) int64 {
 	call.message = w.NextID()
-	sent.Message = call.message
 	if e.Events.On() {
+		sent := &w.sent // a body's own would be garbage, one a message
+		*sent = message
+		sent.Message = call.message
 		if d, ok := body.(Describer); ok {
 			d.Describe(sent)
 		}
@@ -126,8 +127,8 @@ func (c *Call) Reply(body any) {
 		return
 	}
 	c.response = body
-	sent := event.MessageSent{To: c.From, API: c.API, Answers: c.request}
-	c.world.announce(server.env, c, body, &sent)
+	c.world.announce(server.env, c, body,
+		event.MessageSent{To: c.From, API: c.API, Answers: c.request})
 	c.world.send(item{kind: itemResponse, call: c}, c.to, c.From)
 }
 

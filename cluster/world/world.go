@@ -79,6 +79,7 @@ type World struct {
 	links   map[[2]event.NodeID]*link
 	lastID  int64 // of messages, timers and waits
 	turnEnd []func()
+	sent    event.MessageSent // being described
 	mail    mailbox
 	pace    pacer
 	works   map[int64]*workTicket
