@@ -30,7 +30,8 @@ const part = (id) => document.getElementById(id);
 
 /** @param {object} film {first, last, seq, isLive, isPaused, at, pace} */
 export function drawTransport(film) {
-	const { first, last, seq, isLive, isMoving } = film;
+	const { last, seq, isLive, isMoving } = film;
+	const first = beginOf(film);
 	setText(part('clock'), formatClock(film.at));
 	setText(part('lens'), lensOf(film));
 	part('move-play').hidden = isMoving;
@@ -48,6 +49,9 @@ export function drawTransport(film) {
 	choose(part('speeds'), 'speed', film.speed);
 	choose(part('grains'), 'grain', film.grain);
 }
+
+/** Where the track begins: a moment held in the past may have left the film meanwhile. */
+const beginOf = ({ first, seq }) => Math.min(first, seq);
 
 /** Marks the one of a row of choices that holds. */
 function choose(row, name, value) {
@@ -67,7 +71,8 @@ function lensOf({ seq, last, isLive, isFile, pace, skipped }) {
 
 /** Pins for the facts that fell, thinned where they would overlap; the newest win. */
 export function drawPins(pins, film, act) {
-	const { first, last, seq } = film;
+	const { last, seq } = film;
+	const first = beginOf(film);
 	const width = part('scrubber').clientWidth || 1;
 	const least = 26 / width;
 	const shown = [];
