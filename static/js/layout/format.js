@@ -2,7 +2,7 @@
 
 /** 40117 is written 40,117.
  * @param {number} offset */
-export const shortOffset = (offset) => offset.toLocaleString('en-US');
+export const shortOffset = (offset) => String(offset).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** @param {number} ns virtual nanoseconds since the world began */
 export function formatClock(ns) {
@@ -18,7 +18,7 @@ export function formatClock(ns) {
 
 /** @param {number} n a count that only has to be roughly right */
 export function shortCount(n) {
-	if (n < 10_000) return n.toLocaleString('en-US');
+	if (n < 10_000) return shortOffset(n);
 	if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k`;
 	return `${(n / 1e6).toFixed(1)}M`;
 }

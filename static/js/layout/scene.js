@@ -105,6 +105,7 @@ function partitionOf(partition) {
 		minIsr: Math.max(1, number(partition.minIsr, 1)),
 		copies: new Map(listOf(partition.copies).map((copy) => [copy.node, copy])),
 		described: partition.records ?? [],
+		describedEver: partition.described,
 	};
 }
 
@@ -173,14 +174,20 @@ function focusOf(topics, wanted, configs) {
 		isCompacted: configs.some((config) => config.resource === topic.name &&
 			config.name === 'cleanup.policy' && config.value.includes('compact')),
 		holesTo: Math.max(0, ...all.flatMap((copy) => copy.holes.map((hole) => hole.to))),
-		records: recordsOf(partition.described),
+		records: recordsOf(partition),
 	};
 }
 
+/** What recordsOf made of a list, which only changes when something more was described. */
+const indexed = new WeakMap();
+
 /** Described records by offset, and by epoch where histories have diverged. */
-function recordsOf(records) {
+function recordsOf({ described, describedEver }) {
+	const known = indexed.get(described);
+	if (known && known.ever === describedEver) return known.byOffset;
 	const byOffset = new Map();
-	for (const record of listOf(records)) {
+	indexed.set(described, { ever: describedEver, byOffset });
+	for (const record of listOf(described)) {
 		const entry = {
 			offset: number(record.offset),
 			epoch: record.epoch,

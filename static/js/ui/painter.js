@@ -174,7 +174,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const nothing = filter ? 'Nothing that fits.' : none;
 		drawEvents(session.list({ eventClass, filter, most }), session.seq(), act, nothing);
 		drawSaying(now);
-		drawPins(session.pins, filmOf(session, currentScene()), act);
+		drawPins(session.pins, filmOf(session, currentScene()), size.track || 1, act);
 	}
 
 	function drawSaying(now) {

@@ -70,10 +70,9 @@ function lensOf({ seq, last, isLive, isFile, pace, skipped }) {
 }
 
 /** Pins for the facts that fell, thinned where they would overlap; the newest win. */
-export function drawPins(pins, film, act) {
+export function drawPins(pins, film, width, act) {
 	const { last, seq } = film;
 	const first = beginOf(film);
-	const width = part('scrubber').clientWidth || 1;
 	const least = 26 / width;
 	const shown = [];
 	let right = Infinity;
