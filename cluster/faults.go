@@ -45,7 +45,7 @@ func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
 	}
 	// What it has under way ends first, so that its files do not depend on chance.
 	c.world.AwaitWork(id)
-	err := c.quorum.NodeDown(id)
+	err := c.quorum.NodeDown(id, s.How == "stop")
 	c.world.StopNode(id, s)
 	if c.edge != nil {
 		c.edge.CloseNode(id, s.How)
@@ -89,7 +89,7 @@ func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
 	if c.disks[id] == nil {
 		return
 	}
-	if err := c.quorum.NodeDown(id); err != nil {
+	if err := c.quorum.NodeDown(id, false); err != nil {
 		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)
 	}
 	if c.edge != nil {
@@ -117,7 +117,7 @@ func (c *Cluster) PowerCut(id event.NodeID) error {
 	}
 	c.world.AwaitWork(id)
 	dirty := c.disks[id].Dirty()
-	if err := c.quorum.NodeDown(id); err != nil {
+	if err := c.quorum.NodeDown(id, false); err != nil {
 		c.config.Log.Error("its Raft did not stop cleanly", "node", id, "error", err)
 	}
 	c.world.StopNode(id, world.Stopping{How: "power-cut", LostBytes: dirty})

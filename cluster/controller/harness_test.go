@@ -132,7 +132,7 @@ func (c *cluster) powerCut(id event.NodeID) {
 
 func (c *cluster) afterStop(id event.NodeID) {
 	c.down[id] = true
-	if err := c.quorum.NodeDown(id); err != nil {
+	if err := c.quorum.NodeDown(id, false); err != nil {
 		c.t.Errorf("node %d down: %v", id, err)
 	}
 }

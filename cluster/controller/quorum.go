@@ -141,13 +141,13 @@ func (q *Quorum) join(id event.NodeID, files disk.FS, log *slog.Logger) (*member
 		return nil, err
 	}
 	if err := q.bootstrap(store); err != nil {
-		return nil, errors.Join(err, store.close())
+		return nil, errors.Join(err, store.close(false))
 	}
 	q.rounds.Lock()
 	defer q.rounds.Unlock()
 	m, err := q.startRaft(id, store)
 	if err != nil {
-		return nil, errors.Join(err, store.close())
+		return nil, errors.Join(err, store.close(false))
 	}
 	return m, nil
 }
@@ -242,9 +242,9 @@ func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) {
 // NodeDown takes a controller out of the quorum. Whoever ends an incarnation calls it before the
 // node's disk is opened again; it tells what the node stored in rounds that are not told yet. It
 // waits for all rounds that were begun, so a disk that hangs must be killed first: Raft never sees
-// a read fail, and what it writes then goes nowhere. Calling it again, or for other nodes, does
+// a read fail, and what it writes then goes nowhere. A clean end trims the log's files. Calling it again, or for other nodes, does
 // nothing.
-func (q *Quorum) NodeDown(id event.NodeID) error {
+func (q *Quorum) NodeDown(id event.NodeID, clean bool) error {
 	if !slices.Contains(q.ids, id) {
 		return nil
 	}
@@ -259,14 +259,14 @@ func (q *Quorum) NodeDown(id event.NodeID) error {
 	}
 	q.tellOf(id)
 	delete(q.controllers, id)
-	return errors.Join(q.stopRaft(m), m.store.close())
+	return errors.Join(q.stopRaft(m), m.store.close(clean))
 }
 
 // Close takes all controllers out of the quorum.
 func (q *Quorum) Close() error {
 	var err error
 	for _, id := range q.ids {
-		err = errors.Join(err, q.NodeDown(id))
+		err = errors.Join(err, q.NodeDown(id, true))
 	}
 	return err
 }

@@ -393,8 +393,9 @@ func (s *logStore) learnLeader(id event.NodeID) {
 	s.flushState()
 }
 
-// close ends the store's use; files stay as they are. Raft has been shut down before.
-func (s *logStore) close() error {
+// close ends the store's use; unless it is clean, files stay as they are. Raft has been shut down
+// before.
+func (s *logStore) close(clean bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -402,5 +403,5 @@ func (s *logStore) close() error {
 	}
 	s.closed = true
 	s.changed.Broadcast()
-	return s.log.Close(false)
+	return s.log.Close(clean)
 }

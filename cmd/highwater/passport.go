@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"highwater/cluster/event"
 	"highwater/viz/explain"
@@ -107,6 +108,24 @@ func printPassport(w io.Writer, p *explain.Passport) error {
 		fmt.Fprintf(out, "%7d %12s  not yet: %s\n", s.Seq, time.Duration(s.At).Round(time.Microsecond),
 			s.Text)
 	}
-	_, err := io.WriteString(w, out.String())
+	_, err := io.WriteString(w, escaped(out.String()))
 	return err
+}
+
+// escaped shows what would command a terminal as escapes: keys and values are anybody's bytes.
+func escaped(text string) string {
+	isSafe := func(r rune) bool { return r == '\n' || unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, func(r rune) bool { return !isSafe(r) }) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if isSafe(r) {
+			out.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		out.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return out.String()
 }

@@ -284,7 +284,7 @@ func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
 			continue
 		}
 		_, err = fmt.Fprintf(out, "%7d %12s  %s\n", line.Seq,
-			time.Duration(line.At).Round(time.Microsecond), narrate(line))
+			time.Duration(line.At).Round(time.Microsecond), escaped(narrate(line)))
 	}
 	if flushed := out.Flush(); flushed != nil || !errors.Is(err, io.EOF) {
 		complain(stderr, "%s: %v", name, errors.Join(err, flushed))

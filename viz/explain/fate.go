@@ -56,6 +56,9 @@ func (j *journey) steps(w *witness) []Step {
 	}
 	j.answered(w, add)
 	for _, f := range j.delivered {
+		if j.isMarker() {
+			break // readers pass over markers
+		}
 		to := f.Node
 		if f.Kind == event.KindResponseSent {
 			to = f.chunk.ResponseSent(f.Record).Connection
@@ -63,6 +66,11 @@ func (j *journey) steps(w *witness) []Step {
 		if j.aborted() && w.readsCommitted(to) {
 			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
 				capital(w.who(to)))
+			continue
+		}
+		if j.aborted() && w.state.Program(to) == nil {
+			add("passed-over", f, to, "It is sent to %s, with word that its transaction was aborted: with "+
+				"read_committed a client passes over it.", w.who(to))
 			continue
 		}
 		add("delivered", f, to, "It is delivered to %s.", w.who(to))
@@ -127,17 +135,18 @@ func (p *Passport) seal(j *journey, w *witness) {
 		name = fmt.Sprintf("offset %d", p.Offset)
 	}
 	switch {
-	case j.append != nil && j.append.chunk.BatchAppended(j.append.Record).Control:
+	case j.isMarker():
 		p.end(FateMarker, j.append, "%s holds no record but a marker: it says how a transaction ended, "+
 			"and no reader is given it.", name)
 	case !p.Known && holders == 0:
 		p.end(FateUnrecorded, nil, "No kept event tells of %s.", name)
 	case j.compacted != nil && !holds(leading, j.of):
-		by := "a newer record with its key"
+		by := "a newer record has the same key"
 		if j.newer != nil {
-			by = fmt.Sprintf("offset %d", j.newer.chunk.RecordDescribed(j.newer.Record).Offset)
+			by = fmt.Sprintf("offset %d has the same key",
+				j.newer.chunk.RecordDescribed(j.newer.Record).Offset)
 		}
-		p.end(FateCompacted, j.compacted, "%s is compacted by %s, which has the same key.", name, by)
+		p.end(FateCompacted, j.compacted, "%s is compacted: %s.", name, by)
 	case j.deleted != nil && leading != nil && leading.LogStartOffset > p.Offset:
 		p.end(FateDeleted, j.deleted, "%s is below the start of the log, %d: deleted.", name,
 			leading.LogStartOffset)
@@ -154,6 +163,10 @@ func (p *Passport) seal(j *journey, w *witness) {
 	default:
 		p.open(w, name, holders)
 	}
+}
+
+func (j *journey) isMarker() bool {
+	return j.append != nil && j.append.chunk.BatchAppended(j.append.Record).Control
 }
 
 // aborted says that a marker has aborted the record's transaction.

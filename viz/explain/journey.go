@@ -19,9 +19,10 @@ type journey struct {
 	described  *fact
 	append     *fact // the leader's own
 	copies     map[event.NodeID]*station
-	committed  *fact       // the first leader whose high watermark passed it
-	epoch      event.Epoch // of the partition, as the metadata log had it so far
-	goneEpoch  event.Epoch // when a copy was cut last
+	committed  *fact        // the first leader whose high watermark passed it
+	epoch      event.Epoch  // of the partition, as the metadata log had it so far
+	leader     event.NodeID // likewise
+	goneEpoch  event.Epoch  // when a copy was cut last
 
 	request   *fact // RequestReceived
 	answer    *fact // ResponseSent
@@ -47,6 +48,7 @@ type wire struct {
 	batch    map[event.NodeID]*fact // drained and not yet in a message, by producer
 	sent     map[int64]*fact        // by message
 	arrived  map[event.Seq]*fact    // by the delivery
+	from     map[event.NodeID]*fact // the last delivery to a built-in client
 	received map[event.Seq]*fact    // requests without an answer, by their event
 	batches  map[event.Seq]*fact    // by the request that brought them
 }
@@ -54,7 +56,7 @@ type wire struct {
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
 		wire: wire{map[event.NodeID]*fact{}, map[int64]*fact{}, map[event.Seq]*fact{},
-			map[event.Seq]*fact{}, map[event.Seq]*fact{}}}
+			map[event.NodeID]*fact{}, map[event.Seq]*fact{}, map[event.Seq]*fact{}}}
 }
 
 func (j *journey) known() bool { return j.append != nil || len(j.copies) > 0 }
@@ -79,7 +81,8 @@ func (j *journey) see(f *fact) {
 		j.seeBelief(f)
 	case event.KindRecordsPolled:
 		e := f.chunk.RecordsPolled(f.Record)
-		if j.isHere(e.Topic, e.Partition) && e.Before <= j.of.Offset && j.of.Offset < e.After {
+		if j.isHere(e.Topic, e.Partition) && e.Before <= j.of.Offset && j.of.Offset < e.After &&
+			j.holder(j.servedBy(f)) {
 			j.deliver(f, f.Node)
 		}
 	case event.KindOffsetCommitted:
@@ -91,7 +94,7 @@ func (j *journey) see(f *fact) {
 		j.seeMarker(f)
 	case event.KindPartitionChanged:
 		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
-			j.epoch = e.LeaderEpoch
+			j.epoch, j.leader = e.LeaderEpoch, e.Leader
 		}
 	default:
 		if f.Kind > event.KindWaitEnded && f.Kind < event.KindLogDirFailed ||
@@ -126,6 +129,9 @@ func (j *journey) seeWire(f *fact) {
 		}
 	case event.KindMessageDelivered:
 		message := f.chunk.MessageDelivered(f.Record).Message
+		if j.state.Program(f.Node) != nil {
+			j.wire.from[f.Node] = f
+		}
 		if batch := j.wire.sent[message]; batch != nil {
 			j.wire.arrived[f.Seq] = batch
 			delete(j.wire.sent, message)
@@ -159,6 +165,16 @@ func (j *journey) seeAnswer(f *fact) {
 		j.state.Program(e.Connection) == nil:
 		j.deliver(f, e.Connection)
 	}
+}
+
+// servedBy is the broker that a poll's records came from: its cause is the delivery, or it took what
+// was fetched before, from the leader as far as anybody knows. Another leader's record may lie at
+// the same offset.
+func (j *journey) servedBy(poll *fact) event.NodeID {
+	if last := j.wire.from[poll.Node]; last != nil && last.Seq == poll.Cause {
+		return last.chunk.MessageDelivered(last.Record).From
+	}
+	return j.leader
 }
 
 func (j *journey) deliver(f *fact, to event.NodeID) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -345,5 +346,23 @@ func TestAbortedRecordIsPassedOverAndItsMarkerIsNoRecord(t *testing.T) {
 	marker := fateOf(explain.Record{Topic: topic, Offset: at, Epoch: explain.AnyEpoch}, r.last())
 	if marker.Fate != explain.FateMarker {
 		t.Errorf("the marker at %d: %s: %s", at, marker.Fate, marker.FateText)
+	}
+	for _, s := range marker.Steps {
+		if s.Kind == "delivered" {
+			t.Errorf("a marker is told as read: %s", s.Text)
+		}
+	}
+}
+
+// Broker 2 never had order-3: what the reader got at its offset is the next leader's record.
+func TestAnotherLeadersRecordAtTheOffsetIsNoDelivery(t *testing.T) {
+	r := play(t, "phantom-read")
+	for key, want := range map[string]bool{"order-3": false, "order-4": true} {
+		delivered := slices.ContainsFunc(r.passport(key, r.last()).Steps, func(s explain.Step) bool {
+			return s.Kind == "delivered"
+		})
+		if delivered != want {
+			t.Errorf("%s delivered: %v, want %v", key, delivered, want)
+		}
 	}
 }
