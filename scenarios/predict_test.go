@@ -105,3 +105,19 @@ func TestEmptySessionIsSavedAsAScenarioThatLints(t *testing.T) {
 		}
 	}
 }
+
+func TestCommandThatEndedOtherwiseIsSavedWithTheOutcomeItHad(t *testing.T) {
+	for text, want := range map[string]string{
+		`send orders key=a value="->" -> NOT_ENOUGH_REPLICAS # or so`: `send orders key=a value="->" -> ok`,
+		"send orders key=a": "send orders key=a -> ok",
+	} {
+		c, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := Given{Command: c, Err: &Error{Kind: Failed, Outcome: "ok"}}
+		if got := g.line(); got != want {
+			t.Errorf("%s is saved as %s, want %s", text, got, want)
+		}
+	}
+}

@@ -94,7 +94,10 @@ func (g *Given) line() string {
 		return "# had not ended: " + text
 	case g.Err == nil:
 		return text
-	case g.Err.Outcome != "" && g.Command.expects == "":
+	case g.Err.Outcome != "":
+		if g.Command.expects != "" { // it acted, though not as expected
+			text = strings.TrimSpace(text[:strings.LastIndex(text, "->")])
+		}
 		return text + " -> " + g.Err.Outcome
 	}
 	return fmt.Sprintf("# failed (%s): %s", oneLine(g.Err.Message), text)

@@ -91,7 +91,7 @@ var narrations = map[Kind]told{
 		narration: "{node} receives {api} version {version}."},
 	KindResponseSent: {class: Detail, narration: "{node} answers {api}."},
 	KindWaitBegan: {class: Detail, pair: "WaitEnded",
-		narration: "A {what} waits at {node} for offset {needs} of {topic}-{partition}."},
+		narration: "A {what} waits at {node} until {topic}-{partition} has all below offset {needs}."},
 	KindWaitEnded: {class: Detail, narration: "The wait ends: {outcome}."},
 	KindLogOpened: {narration: "{node} opens {topic}-{partition}: it ends at offset {logEndOffset}."},
 	KindBatchAppended: {class: Detail,

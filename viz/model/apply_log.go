@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"highwater/cluster/event"
 )
@@ -84,7 +85,7 @@ func (s *State) batchAppended(l *Log, e event.BatchAppended) {
 	l.Totals.Batches++
 	l.Totals.Records += int64(e.Records)
 	l.Totals.Bytes += int64(e.Bytes)
-	if e.Leader {
+	if e.Leader && !e.Control && !strings.HasPrefix(e.Topic, "__") {
 		s.Counters.Records += int64(e.Records)
 	}
 }

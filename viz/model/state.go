@@ -484,7 +484,7 @@ type Counters struct {
 	Messages     int64            `json:"messages"`
 	IdleMessages int64            `json:"idleMessages"`
 	MessageBytes int64            `json:"bytes"`
-	// Records counts what leaders appended.
+	// Records counts what leaders appended, without markers and the cluster's own topics.
 	Records int64 `json:"records"`
 }
 

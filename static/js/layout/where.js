@@ -35,7 +35,7 @@ function inOrder(focus) {
 }
 
 /** Whether a copy holds the record, and not another one at its offset. */
-function holds(copy, { offset, epoch }) {
+export function holds(copy, { offset, epoch }) {
 	if (!copy || offset >= copy.leo) return false;
 	const batch = copy.batches.find((b) => b.base <= offset && offset <= b.last);
 	return batch ? batch.epoch === epoch : epochAt(copy, offset) === epoch;

@@ -69,7 +69,8 @@ function batchAppended(state, log, f) {
 	log.totals.batches++;
 	log.totals.records += f.records;
 	log.totals.bytes += f.bytes;
-	if (f.leader) state.counters.records += f.records;
+	const counts = f.leader && !f.control && !f.topic.startsWith("__");
+	if (counts) state.counters.records += f.records;
 }
 
 /** Keeps a record under its offset and the epoch of the batch that holds it.

@@ -29,7 +29,7 @@ ClientIdentified: "The client calls itself {clientId}.",
 ClientDisconnected: "A client's connection to {node} ends: {reason}.",
 RequestReceived: "~{node} receives {api} version {version}.",
 ResponseSent: "~{node} answers {api}.",
-WaitBegan: "~A {what} waits at {node} for offset {needs} of {topic}-{partition}.",
+WaitBegan: "~A {what} waits at {node} until {topic}-{partition} has all below offset {needs}.",
 WaitEnded: "~The wait ends: {outcome}.",
 }),
 ...area("log", {

@@ -385,12 +385,19 @@ export function createSession(options) {
 		 *  named producers. @param {object} batch of a copy of the scene, in a topic and partition */
 		makerOf(batch, { topic, partition }) {
 			if (!batch) return null;
-			const { producerId, sequence, base } = batch;
-			const isIt = ({ event, fields: f }) => (event === 'BatchDrained'
-				? f.producerId === producerId && f.sequence === sequence && sequence >= 0
-				: event === 'BatchBelieved' && Number(f.baseOffset) === base &&
-					f.partition === partition && f.topic === topic);
-			const found = film.events(film.first, film.last).findLast(isIt);
+			const { producerId, sequence, base, epoch } = batch;
+			const isHere = (f) => f.topic === topic && f.partition === partition;
+			const told = film.events(film.first, film.last);
+			const isIt = sequence >= 0
+				? (f) => f.producerId === producerId && f.sequence === sequence
+				: (f, node, seq) => cause?.fields.connection === node && seq < Number(cause.seq);
+			// Without a sequence only the request that brought it tells.
+			const appended = told.find(({ event, fields: f }) => event === 'BatchAppended' && f.leader &&
+				isHere(f) && Number(f.baseOffset) === base && f.leaderEpoch === epoch);
+			const cause = appended && told.find(({ seq, event }) =>
+				event === 'RequestReceived' && seq === appended.cause);
+			const found = told.findLast(({ event, fields: f, node, seq }) =>
+				event === 'BatchDrained' && isHere(f) && isIt(f, node, Number(seq)));
 			return found ? { node: found.node, batch: found.fields.batch } : null;
 		},
 

@@ -36,7 +36,21 @@ export function drawBatch(view) {
 	if (batch.status === 'loading') return [follow, note('Reading the log.')];
 	if (batch.status === 'failed') return [follow, note(batch.text), drawSummary(scene, ui.select)];
 	if (batch.status !== 'read') return follow;
-	return [follow, drawFields(ui, act, batch), drawHex(ui, batch), drawSum(batch)];
+	return [
+		follow,
+		drawGone(ui.select, batch),
+		drawFields(ui, act, batch),
+		drawHex(ui, batch),
+		drawSum(batch),
+	];
+}
+
+/** The bytes are those on the disk now; at the moment that is shown others may have been there. */
+function drawGone({ node, epoch }, { fields }) {
+	const now = Number(fields.find(({ name }) => name === 'PartitionLeaderEpoch')?.value ?? epoch);
+	if (epoch === undefined || now === epoch) return null;
+	return note(`What was picked, of epoch ${epoch}, is gone from broker ${node}: ` +
+		`these are the bytes that its disk has there now, of epoch ${now}.`);
 }
 
 const note = (text) => h('p', { class: 'inspector-empty' }, text);

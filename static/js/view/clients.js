@@ -3,7 +3,7 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
-import { hasRead } from '../layout/where.js';
+import { hasRead, holds } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
 
@@ -96,17 +96,18 @@ function drawRead({ scene, scale, ui }, client, top) {
 	const { follow } = ui;
 	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
 		follow.partition === focus.partition && follow.offset === offset &&
-		hasRead(client, offset, focus.leading);
+		hasRead(client, offset, focus.leading) && holds(focus.leading, follow);
 	const began = client.began ?? 0;
+	const before = Math.min(from, position);
 	return [
-		scale.fold && began < from &&
+		scale.fold && began < before &&
 			h('div', {
 				class: 'seen',
 				key: 'before',
-				title: `${shortOffset(from - began)} read before`,
+				title: `${shortOffset(before - began)} read before`,
 				style: {
-					transform: `translateY(${top(from)}px)`,
-					height: `${Math.max(0, top(began) - top(from) - 3)}px`,
+					transform: `translateY(${top(before)}px)`,
+					height: `${Math.max(0, top(began) - top(before) - 3)}px`,
 				},
 			}),
 		cells.map((offset) =>

@@ -21,7 +21,7 @@ export function drawVitals({ scene }) {
 		vital('under min ISR', vitals.underMinIsr, bad(vitals.underMinIsr, 'alarm')),
 		vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
 		vital('clients', vitals.clients, 'calm'),
-		vital('records', shortCount(vitals.records), 'calm'),
+		vital('appended', shortCount(vitals.records), 'calm'),
 	];
 }
 
