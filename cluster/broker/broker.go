@@ -64,6 +64,7 @@ type Broker struct {
 	cleaning     cleaning
 	describing   describeBudget
 	clients      map[event.NodeID]*clientConnection
+	early        []earlyCall     // before it takes requests
 	creating     map[string]bool // topics that clients missed, asked of the controller
 	stopping     bool
 	stopped      func()

@@ -23,6 +23,7 @@ type session struct {
 	incarnation event.UUID
 	epoch       int64 // -1 until registered
 	fenced      bool
+	open        bool // requests are taken: it was unfenced once
 	heartbeat   *world.Timer
 	inFlight    bool
 }
@@ -108,6 +109,9 @@ func (b *Broker) sendHeartbeat() {
 
 func (b *Broker) takeHeartbeat(answer *kmsg.BrokerHeartbeatResponse) {
 	b.session.fenced = answer.IsFenced
+	if !answer.IsFenced && !b.session.open {
+		b.takeRequests()
+	}
 	if b.stopping && answer.ShouldShutdown {
 		b.finishStop()
 	}

@@ -185,9 +185,40 @@ func (b *Broker) handleTransactions(call *world.Call, r *Request) {
 	}
 }
 
+// earlyMax is how many requests wait for a broker that is starting.
+const earlyMax = 4096
+
+// earlyCall is a request that came before the broker took any.
+type earlyCall struct {
+	call    *world.Call
+	request *Request
+}
+
+// takeRequests lets requests in, those that have waited first. A broker that has not read the metadata yet
+// would tell clients of no brokers and of unknown topics; Kafka's takes nothing until the
+// controllers have unfenced it.
+func (b *Broker) takeRequests() {
+	b.session.open = true
+	early := b.early
+	b.early = nil
+	for _, e := range early {
+		b.env.Events.Cause = e.call.Sent()
+		b.serve(e.call, e.request)
+	}
+}
+
 // serve answers a client's request. Versions outside the table never get here: the edge turns
 // them away.
 func (b *Broker) serve(call *world.Call, r *Request) {
+	if !b.session.open {
+		if len(b.early) < earlyMax {
+			b.early = append(b.early, earlyCall{call, r})
+			return
+		}
+		b.releaseBatches(r)
+		call.Reply(&Close{Reason: "too many requests wait for the broker to start"})
+		return
+	}
 	if !serves(r.Key, r.Version) {
 		b.releaseBatches(r)
 		call.Reply(&Close{Reason: "an API key or version that is not served"})

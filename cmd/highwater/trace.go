@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"highwater/cluster"
 	"highwater/cluster/event"
 	"highwater/viz/audit"
 	"highwater/viz/model"
@@ -319,6 +320,9 @@ func narrate(line trace.Line) string {
 	}
 	sentence := placeholder.ReplaceAllStringFunc(row.Narration, func(field string) string {
 		name := strings.Trim(field, "{}")
+		if name == "node" && told.Node == int64(cluster.ClientID) {
+			return "the built-in client"
+		}
 		if name == "node" {
 			return fmt.Sprintf("node %d", told.Node)
 		}

@@ -53,7 +53,7 @@ const readers = [
 const scene = sceneOf(stateWith([shop(), ...readers]), wanted);
 
 // A named producer stands before the page's own client; who lives and came last before the others.
-assert.deepEqual(scene.producers.map((each) => each.id), ['shop', 'this page']);
+assert.deepEqual(scene.producers.map((each) => each.id), ['shop', 'built-in client']);
 assert.deepEqual(scene.readers.map((each) => each.id), ['ledger', 'billing', 'audit', 'late']);
 const asked = sceneOf(stateWith([shop(), ...readers]), { ...wanted, reader: 'audit' });
 assert.equal(asked.readers[0].id, 'audit', 'whoever was picked stands first');

@@ -1,7 +1,7 @@
 // Who writes and who reads: the named producers and consumers of the cluster, the client behind
 // the page's own form, and whoever connects from outside, under the client id it gave.
 
-const BUILT_IN = 'this page'; // the client inside the cluster that the send form uses
+const BUILT_IN = 'built-in client'; // the client inside the cluster that the send form uses
 const BATCH_BYTES = 16_384; // Kafka's default of batch.size
 const LINGER = '5 ms';
 

@@ -29,6 +29,7 @@ export function namesOf(state) {
 		const program = state.programs?.find((p) => p.node === id);
 		if (program) return `${program.role} ${program.name}`;
 		const role = state.nodes.find((n) => n.id === id)?.role;
+		if (role === 'client') return 'the built-in client';
 		if (role) return `${role} ${id}`;
 		return state.clients.find((c) => c.connection === id)?.clientId || nameOfNode(id);
 	};
