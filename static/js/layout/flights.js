@@ -17,7 +17,7 @@ const ERROR_WORDS = {
 	20: 'not enough replicas after append',
 	45: 'out of order sequence',
 	74: 'fenced leader epoch',
-	76: 'unknown leader epoch',
+	75: 'unknown leader epoch',
 };
 
 /**
@@ -112,6 +112,8 @@ function produceOf(scene, message, client, follow) {
 		(!message.topic || concerns({ focus: message }, batch));
 	const batches = client.batches?.filter(isIn) ?? [];
 	const [first] = batches;
+	// The built-in client keeps no batches that could tell.
+	if (!first && !message.topic) return { kind: 'parcel', chips: ['records'] };
 	const records = batches.reduce((sum, batch) => sum + batch.records, 0);
 	const face = clientQuestion(scene, { api: 'Produce' }, first ? { ...first, records } : message);
 	const followed = batches.some((batch) => carries(client, batch, follow));

@@ -111,6 +111,8 @@ function partitionOf(partition) {
 
 function copyOf(id, copy) {
 	const start = number(copy.logStartOffset);
+	const epochs = listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) }));
+	const batches = listOf(copy.batches).map(batchOf);
 	const leo = number(copy.leo);
 	return {
 		id,
@@ -125,9 +127,9 @@ function copyOf(id, copy) {
 		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
 		cleaned: copy.cleaned ? number(copy.cleaned.firstDirty) : null,
 		threads: threadsOf(listOf(copy.transactions)),
-		epochs: listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) })),
+		epochs,
 		segments: listOf(copy.segments).map(Number),
-		batches: listOf(copy.batches).map(batchOf),
+		batches: [...unrecorded(start, batches[0]?.base ?? leo, epochs), ...batches],
 		cut: isCutNews(copy) ? listOf(copy.cut).map(batchOf).filter(({ base }) => base >= leo) : [],
 		everCut: listOf(copy.cut).map(batchOf),
 		followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
@@ -136,6 +138,22 @@ function copyOf(id, copy) {
 
 /** What a truncation took is shown until something is appended. */
 const isCutNews = ({ truncation, totals }) => truncation && truncation.batches === totals.batches;
+
+/** What a log has and no event of this run told of: it was there when the cluster started, or was
+ *  too long ago. One batch stands for each epoch of it. */
+function unrecorded(start, end, epochs) {
+	if (start >= end) return [];
+	const within = epochs.map((e) => e.from).filter((from) => start < from && from < end);
+	const ends = [...within, end];
+	return ends.map((to, i) => {
+		const base = i > 0 ? ends[i - 1] : start;
+		const { epoch = -1 } = epochs.findLast((e) => e.from <= base) ?? {};
+		return {
+			base, last: to - 1, records: to - base, bytes: 0, epoch, producerId: '-1', sequence: -1,
+			codec: 'none', control: false, transactional: false, isUnrecorded: true,
+		};
+	});
+}
 
 const batchOf = (batch) => ({
 	base: number(batch.baseOffset),

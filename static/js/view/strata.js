@@ -33,7 +33,8 @@ export function drawEpochs({ scale }, copy, entries, top) {
 		if (bands[0]?.epoch === folded.epoch) bands[0].from = scale.fold.from;
 		else bands.unshift({ epoch: folded.epoch, from: scale.fold.from, to: end });
 	}
-	return bands.map(({ epoch, from, to }) =>
+	const known = bands.filter(({ epoch }) => epoch >= 0);
+	return known.map(({ epoch, from, to }) =>
 		h(
 			'div',
 			{

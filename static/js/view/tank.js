@@ -198,6 +198,7 @@ const drawBody = (entry, hasRoom) =>
 function nameOf(entry) {
 	if (entry.key) return entry.key;
 	if (entry.value) return entry.value;
+	if (entry.batch.isUnrecorded) return 'earlier';
 	return entry.known ? 'no key' : `1 of ${shortOffset(entry.batch.records)}`;
 }
 
