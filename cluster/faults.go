@@ -152,10 +152,19 @@ func (c *Cluster) Stop(id event.NodeID) error {
 	return c.end(id, world.Stopping{How: "stop"})
 }
 
+// Stopping says that a broker hands its partitions over and will be down then.
+func (c *Cluster) Stopping(id event.NodeID) bool {
+	b := c.broker(id)
+	return b != nil && b.Stopping()
+}
+
 // Restart starts a node that is down.
 func (c *Cluster) Restart(id event.NodeID) error {
 	if err := c.known(id); err != nil {
 		return err
+	}
+	if c.Stopping(id) {
+		return fmt.Errorf("%s is stopping; restart it when it is down", c.named(id))
 	}
 	if c.world.Alive(id) {
 		return fmt.Errorf("%s is running; kill or stop it first", c.named(id))

@@ -215,3 +215,26 @@ func TestStopWaitsForTheCheckpointOnItsWay(t *testing.T) {
 		l.close()
 	}
 }
+
+func TestDamagedMetadataLogOfABrokerIsCutAndFetchedAgain(t *testing.T) {
+	dir := t.TempDir()
+	ctx := within(t, 60*time.Second)
+	l := startLive(t, Config{Seed: 58, DataDir: dir})
+	l.topic(ctx, "orders", 3)
+	l.write(ctx, "orders", 0, 100)
+	l.close()
+	name := filepath.Join(dir, "broker-2", "__cluster_metadata-0", "00000000000000000000.log")
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 64 {
+		content[len(content)/2+i] ^= 0x5a
+	}
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l = startLive(t, Config{Seed: 59, DataDir: dir})
+	l.holds(ctx, "orders", 100)
+	l.level("orders")
+}

@@ -45,6 +45,7 @@ type Cluster interface {
 	TransactionState(transactionalID string) (string, bool)
 	Controller() (event.NodeID, bool)
 	Alive(event.NodeID) bool
+	Stopping(event.NodeID) bool
 	Fenced(event.NodeID) bool
 	Topics() []string
 	PartitionCount(topic string) int

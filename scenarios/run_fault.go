@@ -31,7 +31,7 @@ func runRestart(x *execution) {
 	}
 	c, started := x.config.Cluster, []event.NodeID{}
 	for _, id := range slices.Concat(c.Controllers(), c.Brokers()) {
-		if c.Alive(id) {
+		if c.Alive(id) && !c.Stopping(id) {
 			continue
 		}
 		if err := c.Restart(id); err != nil {

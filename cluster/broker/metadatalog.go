@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,21 +41,41 @@ type pendingRecord struct {
 	value  []byte // nil for a control record
 }
 
+// openMetadataLog replays what the disk has. After a clean stop the log is not recovered; should it
+// be damaged nevertheless, it is cut where the damage begins, and the rest is fetched again.
 func (b *Broker) openMetadataLog() error {
+	err := b.readMetadataLog(b.checkpoints.clean)
+	if err != nil && b.checkpoints.clean {
+		b.log.Warn("the metadata log is damaged; what can be read is kept, the rest is fetched again",
+			"broker", b.env.ID(), "error", err)
+		err = b.readMetadataLog(false)
+	}
+	if err != nil {
+		return fmt.Errorf("broker: %s in %s: %w", metadataDir, b.disk.Path(), err)
+	}
+	return nil
+}
+
+func (b *Broker) readMetadataLog(clean bool) error {
 	cfg := commitlog.DefaultConfig()
 	cfg.Topic, cfg.TopicID = metadataTopic, event.MetadataTopicID
 	cfg.Now, cfg.Log = b.env.UnixMilli, b.log
 	log, _, err := commitlog.Open(b.disk, metadataDir, cfg,
-		commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean})
+		commitlog.OpenOptions{CleanShutdown: clean})
 	if err != nil {
 		return err
 	}
 	image := metadata.NewImage(b.config.ClusterID)
 	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode}
-	keep := func(_ record.Header, batch []byte) error { return b.metadata.keep(batch) }
+	keep := func(h record.Header, batch []byte) error {
+		if !record.ChecksumHolds(batch) {
+			return fmt.Errorf("the checksum of the batch at offset %d does not hold", h.BaseOffset)
+		}
+		return b.metadata.keep(batch)
+	}
 	for at := log.LogStartOffset(); at < log.LogEndOffset(); {
 		if at, err = log.ReadAll(at, metadataReadBytes, log.LogEndOffset(), keep); err != nil {
-			return err
+			return errors.Join(err, log.Close(false))
 		}
 	}
 	return nil

@@ -131,6 +131,9 @@ func (b *Broker) Stop(stopped func()) {
 	b.heartbeatNow()
 }
 
+// Stopping says that a controlled shutdown is under way.
+func (b *Broker) Stopping() bool { return b.stopping }
+
 // CloseCleanly closes every log and leaves what the next start needs to skip recovery.
 func (b *Broker) CloseCleanly() error {
 	for _, id := range b.fetcherIDs() {

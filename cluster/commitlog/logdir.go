@@ -49,7 +49,8 @@ func ReadMetaProperties(files disk.FS) (MetaProperties, error) {
 		}
 	}
 	if v := properties["version"]; v != "1" {
-		return m, fmt.Errorf("commitlog: %s: version %q, not 1", metaPropertiesFile, v)
+		return m, fmt.Errorf("commitlog: %s: version %q, not 1; a damaged file may be removed, it is "+
+			"made anew", metaPropertiesFile, v)
 	}
 	id, err := strconv.ParseInt(properties["node.id"], 10, 32)
 	if err != nil {
