@@ -57,7 +57,7 @@ func Open(files disk.FS, dir string, cfg Config, o OpenOptions) (*Log, Recovered
 	}
 	l.emitOpened(o, &r)
 	if r.TruncatedBytes > 0 && l.cfg.Log != nil {
-		l.cfg.Log.Warn("a torn or corrupt tail was cut off; a follower fetches it again",
+		l.cfg.Log.Warn("a torn or corrupt tail was cut off; what a leader has of it is fetched again",
 			"log", path.Join(files.Path(), dir), "bytes", r.TruncatedBytes,
 			"deletedSegments", r.DeletedSegments, "logEndOffset", l.end)
 	}

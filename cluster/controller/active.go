@@ -288,10 +288,24 @@ func (a *active) replay(from, to event.Offset) {
 		}
 		if offset >= a.c.quorum.announced {
 			announce(a.c.env.Events, a.committed, after, r, records[i+1:], rule)
+			a.warnOfLoss(r, after, rule)
 		}
 		a.committed = after
 	}
 	a.c.env.Events.Cause = cause
+}
+
+// warnOfLoss says on the log what an unclean election may cost: nobody else would hear of it.
+func (a *active) warnOfLoss(r metadata.Record, image *metadata.Image, rule event.Rule) {
+	change, isChange := r.(*metadata.PartitionChangeRecord)
+	if a.c.cfg.Log == nil || !isChange || rule != event.RuleElectionUnclean {
+		return
+	}
+	if t := image.TopicByID(change.TopicID); t != nil && t.Partition(change.PartitionID) != nil {
+		a.c.cfg.Log.Warn("a leader that was not in sync was elected: acknowledged records that it does "+
+			"not have are lost", "topic", t.Name, "partition", change.PartitionID,
+			"leader", t.Partition(change.PartitionID).Leader)
+	}
 }
 
 // origin is why a record was proposed.

@@ -35,6 +35,9 @@ func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // dispatch runs the command that the arguments name. Without one, or with a flag first, it serves.
 func dispatch(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 1 && args[0] == "help" {
+		args = []string{args[1], "--help"}
+	}
 	if len(args) > 0 && (args[0] == "help" || args[0] == "-h" || args[0] == "--help") {
 		usage(stdout)
 		return 0
