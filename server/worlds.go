@@ -74,11 +74,14 @@ func (s *Server) lessonPage(w http.ResponseWriter, r *http.Request) {
 	}
 	if id := r.URL.Query().Get("world"); id != "" {
 		world, err := s.world(id)
-		if err != nil {
+		switch {
+		case err == nil:
+			s.render(w, r, web.Index(s.dress(r, world.Page())))
+		case s.hasLesson(chi.URLParam(r, "scenario")): // it begins again
+			http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
+		default:
 			s.noWorld(w, err)
-			return
 		}
-		s.render(w, r, web.Index(s.dress(r, world.Page())))
 		return
 	}
 	if s.config.Lessons == nil {
@@ -91,6 +94,14 @@ func (s *Server) lessonPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.render(w, r, web.Index(s.dress(r, p)))
+}
+
+func (s *Server) hasLesson(scenario string) bool {
+	if s.config.Lessons == nil {
+		return false
+	}
+	_, err := s.config.Lessons.Page(scenario)
+	return err == nil
 }
 
 func (s *Server) noWorld(w http.ResponseWriter, err error) {

@@ -129,8 +129,9 @@ func TestLessonsAnswerWhatCannotBeDone(t *testing.T) {
 		!strings.Contains(answer, `"page":"/lesson/kill-leader?world=kill-leader-1"`) {
 		t.Errorf("start: %d %s", status, answer)
 	}
-	for path, want := range map[string]string{"/lesson/x?world=gone-7": "The world was closed.",
-		"/lesson/kill-leader": "Not yet open", "/lesson/x?world=kill-leader-1": "Mine"} {
+	for path, want := range map[string]string{"/?world=gone-7": "The world was closed.",
+		"/lesson/kill-leader?world=gone-7": "Not yet open",
+		"/lesson/kill-leader":              "Not yet open", "/lesson/x?world=kill-leader-1": "Mine"} {
 		if _, html := ask(t, server, "GET", path, "", nil); !strings.Contains(html, want) {
 			t.Errorf("%s does not say %q: %.300s", path, want, html)
 		}
