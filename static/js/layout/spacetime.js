@@ -29,9 +29,10 @@ const TOLD = {
  * @property {boolean} lost it was dropped @property {string} flight
  */
 
-/** @param {object} scene @returns {Lane[]} clients, brokers, controllers, from the top */
-export function lanesOf(scene) {
-	const clients = [...scene.producers, ...scene.readers].slice(0, CLIENT_LANES);
+/** @param {object} scene @param {object[]} events
+ *  @returns {Lane[]} clients, brokers, controllers, from the top */
+function lanesOf(scene, events) {
+	const clients = busiest([...scene.producers, ...scene.readers], events);
 	return [
 		...clients.map((c) => ({ id: c.id, name: c.id, kind: 'client', nodes: c.connections })),
 		...scene.brokers.map(({ id }) => ({ id, name: `broker ${id}`, kind: 'broker', nodes: [id] })),
@@ -40,11 +41,27 @@ export function lanesOf(scene) {
 	];
 }
 
+/** The clients that have a lane: those that sent and got most, in the order of the stage. */
+function busiest(clients, events) {
+	if (clients.length <= CLIENT_LANES) return clients;
+	const counts = new Map();
+	const count = (node) => counts.set(node, (counts.get(node) ?? 0) + 1);
+	for (const { event, node, fields } of events) {
+		if (event !== 'MessageSent' || fields.idle) continue;
+		count(node);
+		count(fields.to);
+	}
+	const busy = ({ connections }) =>
+		connections.reduce((sum, node) => sum + (counts.get(node) ?? 0), 0);
+	const chosen = new Set([...clients].sort((a, b) => busy(b) - busy(a)).slice(0, CLIENT_LANES));
+	return clients.filter((client) => chosen.has(client));
+}
+
 /** @param {object} scene @param {object[]} events in order @param {number} seq the moment shown
  *  @param {object|null} follow
  *  @returns {{lanes: Lane[], arrows: Arrow[], marks: object[], more: number, idle: number}} */
 export function spacetime(scene, events, seq, follow) {
-	const lanes = lanesOf(scene);
+	const lanes = lanesOf(scene, events);
 	const laneOf = new Map(lanes.flatMap(({ nodes }, i) => nodes.map((node) => [node, i])));
 	const open = new Map();
 	const arrows = [];
