@@ -80,6 +80,7 @@ func openFilm(name string) (*explain.Film, error) {
 func parseRecord(text string) (explain.Record, error) {
 	of := explain.Record{Epoch: explain.AnyEpoch}
 	place, offset, found := strings.Cut(text, "@")
+	offset, epoch, named := strings.Cut(offset, "/")
 	dash := strings.LastIndexByte(place, '-')
 	wrong := fmt.Errorf("%q names no record; orders-0@1 is the one at offset 1 of orders-0", text)
 	if !found || dash <= 0 {
@@ -91,6 +92,13 @@ func parseRecord(text string) (explain.Record, error) {
 		return of, wrong
 	}
 	of.Topic, of.Partition, of.Offset = place[:dash], int32(partition), event.Offset(at)
+	if named {
+		n, err := strconv.ParseInt(epoch, 10, 32)
+		if err != nil || n < 0 {
+			return of, fmt.Errorf("%q is no leader epoch; orders-0@1/0 is the record of epoch 0", epoch)
+		}
+		of.Epoch = event.Epoch(n)
+	}
 	return of, nil
 }
 

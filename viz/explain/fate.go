@@ -75,6 +75,10 @@ func (j *journey) steps(w *witness) []Step {
 		}
 		add("delivered", f, to, "It is delivered to %s.", w.who(to))
 	}
+	if j.deleted != nil {
+		add("deleted", j.deleted, j.deleted.Node, "The log begins at %d from now on, which deletes it.",
+			j.deleted.chunk.LogStartOffsetMoved(j.deleted.Record).After)
+	}
 	for _, f := range j.commits {
 		e := f.chunk.OffsetCommitted(f.Record)
 		add("group-committed", f, f.Node, "Group %s has committed offset %d, past it.", e.Group,
@@ -86,7 +90,9 @@ func (j *journey) steps(w *witness) []Step {
 
 // answered tells what the producer was told, and what it believes.
 func (j *journey) answered(w *witness, add func(string, *fact, event.NodeID, string, ...any)) {
-	if j.answer != nil {
+	// With acks=0 the broker ends the request too, but nobody is told.
+	isTold := j.request == nil || j.request.chunk.RequestReceived(j.request.Record).Acks != 0
+	if j.answer != nil && isTold {
 		e := j.answer.chunk.ResponseSent(j.answer.Record)
 		kind, what := "acked", fmt.Sprintf("acknowledges offset %d", e.Offset)
 		if e.ErrorCode != 0 {
@@ -142,9 +148,11 @@ func (p *Passport) seal(j *journey, w *witness) {
 		p.end(FateUnrecorded, nil, "No kept event tells of %s.", name)
 	case j.compacted != nil && !holds(leading, j.of):
 		by := "a newer record has the same key"
-		if j.newer != nil {
-			by = fmt.Sprintf("offset %d has the same key",
-				j.newer.chunk.RecordDescribed(j.newer.Record).Offset)
+		switch {
+		case j.by != nil:
+			by = fmt.Sprintf("offset %d has the same key", j.by.chunk.RecordDescribed(j.by.Record).Offset)
+		case j.isTombstone() && len(j.newer) == 0:
+			by = "a tombstone stays for delete.retention.ms, and a pass after that removes it"
 		}
 		p.end(FateCompacted, j.compacted, "%s is compacted: %s.", name, by)
 	case j.deleted != nil && leading != nil && leading.LogStartOffset > p.Offset:
@@ -163,6 +171,10 @@ func (p *Passport) seal(j *journey, w *witness) {
 	default:
 		p.open(w, name, holders)
 	}
+}
+
+func (j *journey) isTombstone() bool {
+	return j.described != nil && j.described.chunk.RecordDescribed(j.described.Record).ValueBytes < 0
 }
 
 func (j *journey) isMarker() bool {
@@ -241,8 +253,12 @@ func (p *Passport) committed(j *journey, w *witness, name string) {
 	}
 	p.end(FateCommitted, f, "%s is committed%s.", name, at)
 	if n := len(j.retries); n > 0 {
-		p.end(FateDuplicate, j.retries[n-1], "%s is committed once, at offset %d: %d more arrivals "+
-			"of its batch were recognised and suppressed.", name, p.Offset, n)
+		arrivals := "one more arrival of its batch was"
+		if n > 1 {
+			arrivals = fmt.Sprintf("%d more arrivals of its batch were", n)
+		}
+		p.end(FateDuplicate, j.retries[n-1], "%s is committed once, at offset %d: %s recognised and "+
+			"suppressed.", name, p.Offset, arrivals)
 	}
 }
 

@@ -29,10 +29,12 @@ type journey struct {
 	drained   *fact // BatchDrained of a built-in producer
 	belief    *fact // BatchBelieved
 	retries   []*fact
-	delivered []*fact // ResponseSent or RecordsPolled, one a reader
-	commits   []*fact // OffsetCommitted, one a group
-	newer     *fact   // RecordDescribed of the newest record with the same key
+	delivered []*fact                       // ResponseSent or RecordsPolled, one a reader
+	commits   []*fact                       // OffsetCommitted, one a group
+	newer     []*fact                       // RecordDescribed of later records with the same key
+	upTo      map[event.NodeID]event.Offset // where a cleaner's pass under way ends
 	compacted *fact
+	by        *fact // the one of newer for which it was removed
 	deleted   *fact
 	marker    *fact // TransactionMarkerWritten of its transaction, on the leader
 
@@ -55,6 +57,7 @@ type wire struct {
 
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
+		upTo: map[event.NodeID]event.Offset{},
 		wire: wire{map[event.NodeID]*fact{}, map[int64]*fact{}, map[event.Seq]*fact{},
 			map[event.NodeID]*fact{}, map[event.Seq]*fact{}, map[event.Seq]*fact{}}}
 }
@@ -226,6 +229,8 @@ func (j *journey) seeLog(f *fact) {
 		if f.chunk.LogStartOffsetMoved(f.Record).After > j.of.Offset && j.deleted == nil {
 			j.deleted = f
 		}
+	case event.KindCleanerPassBegan:
+		j.upTo[f.Node] = f.chunk.CleanerPassBegan(f.Record).UpTo
 	case event.KindSegmentsSwapped:
 		j.seeSwap(f)
 	}
@@ -254,8 +259,40 @@ func (j *journey) seeAppend(f *fact) {
 		return
 	}
 	j.append = f
-	j.request = j.wire.received[f.Cause]
-	j.drained = j.wire.batches[f.Cause]
+	request := f.Cause
+	if j.wire.received[request] == nil { // the broker asked about its transaction first
+		request = j.askedFor(f)
+	}
+	j.request, j.drained = j.wire.received[request], j.wire.batches[request]
+}
+
+// askedFor is the request without an answer that brought a batch: the one whose batch has its
+// sequence, or the only one from outside.
+func (j *journey) askedFor(appended *fact) (brought event.Seq) {
+	e := appended.chunk.BatchAppended(appended.Record)
+	if e.Control {
+		return 0
+	}
+	var outside []event.Seq
+	for seq, request := range j.wire.received {
+		r := request.chunk.RequestReceived(request.Record)
+		if request.Node != appended.Node || !j.isHere(r.Topic, r.Partition) {
+			continue
+		}
+		batch := j.wire.batches[seq]
+		if batch == nil {
+			outside = append(outside, seq)
+			continue
+		}
+		b := batch.chunk.BatchDrained(batch.Record)
+		if b.ProducerID == e.ProducerID && b.Sequence == e.BaseSequence {
+			brought = max(brought, seq)
+		}
+	}
+	if brought == 0 && len(outside) == 1 {
+		return outside[0]
+	}
+	return brought
 }
 
 func (j *journey) seeDescribed(f *fact) {
@@ -266,7 +303,7 @@ func (j *journey) seeDescribed(f *fact) {
 		j.described, j.key, j.value = f, e.Key, e.Value
 		j.hasKey = e.KeyBytes >= 0 && int(e.KeyBytes) == len(e.Key)
 	case j.described != nil && j.hasKey && e.Key == j.key && e.Offset > j.of.Offset:
-		j.newer = f
+		j.newer = append(j.newer, f)
 	}
 }
 
@@ -308,9 +345,19 @@ func (j *journey) seeSwap(f *fact) {
 			j.copies[f.Node].gone = f
 		}
 		if j.compacted == nil {
-			j.compacted = f
+			j.compacted, j.by = f, j.newestBelow(j.upTo[f.Node])
 		}
 	}
+}
+
+// newestBelow is the newest record with the same key that a pass looked at.
+func (j *journey) newestBelow(end event.Offset) *fact {
+	for _, f := range slices.Backward(j.newer) {
+		if f.chunk.RecordDescribed(f.Record).Offset < end {
+			return f
+		}
+	}
+	return nil
 }
 
 // copiesOf lists the record on every replica that the partition has, or had it on.

@@ -366,3 +366,31 @@ func TestAnotherLeadersRecordAtTheOffsetIsNoDelivery(t *testing.T) {
 		}
 	}
 }
+
+func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
+	for _, row := range []struct {
+		scenario, topic string
+		offset          event.Offset
+		fate, step, not string
+	}{
+		{"hanging-transaction", "orders", 11, "aborted", "shop sends it", ""},
+		{"tombstone", "profiles", 1, "stays for delete.retention.ms", "", ""},
+		{"compaction-users2", "users2", 87, "offset 177 has the same key", "", ""},
+		{"acks-0-1-all", "orders", 0, "committed", "careless with acks=0", "acknowledges"},
+	} {
+		r := play(t, row.scenario)
+		of := explain.Record{Topic: row.topic, Offset: row.offset, Epoch: explain.AnyEpoch}
+		p, err := explain.PassportOf(r, of, r.last())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var way strings.Builder
+		for _, s := range p.Steps {
+			way.WriteString(s.Text)
+		}
+		if !strings.Contains(p.FateText, row.fate) || !strings.Contains(way.String(), row.step) ||
+			row.not != "" && strings.Contains(way.String(), row.not) {
+			t.Errorf("%s-0@%d of %s: %s %s", row.topic, row.offset, row.scenario, p.FateText, &way)
+		}
+	}
+}

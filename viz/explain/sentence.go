@@ -70,7 +70,15 @@ func clock(at int64) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f ms", float64(at)/1e6)
 	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
+	if d < 100*time.Second {
+		return fmt.Sprintf("%.3f s", d.Seconds())
+	}
+	minutes := int64(d / time.Minute)
+	rest := (d - time.Duration(minutes)*time.Minute).Seconds()
+	if minutes < 60 {
+		return fmt.Sprintf("%d:%04.1f", minutes, rest)
+	}
+	return fmt.Sprintf("%d:%02d:%04.1f", minutes/60, minutes%60, rest)
 }
 
 // span writes how long something takes.

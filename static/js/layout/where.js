@@ -114,8 +114,12 @@ function read(scene, follow, isCommitted) {
 		.filter((reader) => reader.position !== null || reader.committed !== null)
 		.slice(0, 2);
 	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
+	const { leading } = scene.focus;
+	const isMarker = leading?.batches.some((batch) => batch.control &&
+		batch.base <= follow.offset && follow.offset <= batch.last);
 	return readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
+		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
 		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}

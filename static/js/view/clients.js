@@ -91,7 +91,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 	const cells = [];
 	for (let offset = from; offset < Math.min(position, focus.end); offset += 1) {
 		const isHole = focus.leading?.holes.some((hole) => hole.from <= offset && offset < hole.to);
-		if (!isHole) cells.push(offset);
+		if (!isHole && hasRead(client, offset, focus.leading)) cells.push(offset);
 	}
 	const { follow } = ui;
 	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
