@@ -186,7 +186,7 @@ func faultCommands() []spec {
 			arguments: []argument{nodeArgument(),
 				{name: "change", kind: kindClock, required: true,
 					help: "+1h or -5s puts the wall clock off, rate=2 runs the clock faster"}},
-			help: "put a node's clock wrong", example: "clock 2 +1h"},
+			help: "put a node's clock wrong; what is not named is put right", example: "clock 2 +1h"},
 	}
 }
 

@@ -242,8 +242,8 @@ func (nothingToApply) Snapshot() (raft.FSMSnapshot, error) {
 // NodeDown takes a controller out of the quorum. Whoever ends an incarnation calls it before the
 // node's disk is opened again; it tells what the node stored in rounds that are not told yet. It
 // waits for all rounds that were begun, so a disk that hangs must be killed first: Raft never sees
-// a read fail, and what it writes then goes nowhere. A clean end trims the log's files. Calling it again, or for other nodes, does
-// nothing.
+// a read fail, and what it writes then goes nowhere. A clean end trims the log's files. Calling it
+// again, or for other nodes, does nothing.
 func (q *Quorum) NodeDown(id event.NodeID, clean bool) error {
 	if !slices.Contains(q.ids, id) {
 		return nil

@@ -27,6 +27,7 @@ import (
 	"highwater/cluster"
 	"highwater/cluster/client"
 	"highwater/cluster/event"
+	"highwater/cluster/wire"
 	"highwater/cluster/world"
 	"highwater/scenarios"
 	"highwater/scenarios/lesson"
@@ -129,8 +130,9 @@ func startMain(flags *serveFlags, stderr io.Writer) (*mainWorld, error) {
 	}
 	var err error
 	if m.listener, err = net.Listen("tcp", flags.http); err != nil {
-		return nil, fmt.Errorf("the page's address %s cannot be used: %w; "+
-			"give another one, or port 0 for any free one: --http 127.0.0.1:0", flags.http, err)
+		return nil, fmt.Errorf("the page's address %s cannot be used: %w%s; "+
+			"give another one, or port 0 for any free one: --http 127.0.0.1:0", flags.http, err,
+			wire.HeldBy(flags.http, err))
 	}
 	if m.data, err = dataDirectory(flags); err != nil {
 		return nil, errors.Join(err, m.listener.Close())

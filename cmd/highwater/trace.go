@@ -29,8 +29,8 @@ func traceCommand(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&show.kind, "kind", "", "show: only events of this `kind`")
 	set.Int64Var(&show.node, "node", -1, "show: only events of this `node`; 0 is the world")
 	set.BoolVar(&show.json, "json", false, "show: the events' own lines")
-	set.StringVar(&show.record, "record", "", "show: the way of the record at `TOPIC-PARTITION@OFFSET`; /EPOCH behind it picks one "+
-		"of several that lay there")
+	set.StringVar(&show.record, "record", "", "show: the way of the record at "+
+		"`TOPIC-PARTITION@OFFSET`; /EPOCH behind it picks one of several that lay there")
 	set.StringVar(&show.key, "key", "", "show: the way of the newest record with this `key`")
 	out := set.String("out", "", "convert: write to this `file`, not to the terminal")
 	rest, code, ok := parseMixed(set, args)

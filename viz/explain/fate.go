@@ -227,7 +227,7 @@ func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
 			"without it.", name, j.goneEpoch)
 	default:
 		p.end(FateTruncated, w.leader, "%s is lost: epoch %d has another record at its offset, and "+
-			"what still holds it will be cut: %d of %d copies.", name, w.partition.LeaderEpoch, holders,
+			"%d of %d copies still hold what no reader gets.", name, w.partition.LeaderEpoch, holders,
 			len(p.Copies))
 	}
 }

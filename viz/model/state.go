@@ -195,8 +195,8 @@ type Log struct {
 	// all that are open, and the newest that have ended.
 	Transactions []LogTransaction `json:"transactions"`
 	Totals       Totals           `json:"totals"`
-	// Cut holds the newest batches that the last truncation or recovery took.
-	// Truncation and Refusal are the last of their sort, null before the first.
+	// Cut holds the newest batches that the last truncation or recovery took. Truncation and Refusal
+	// are the last of their sort, null before the first.
 	Cut        []Batch     `json:"cut"`
 	Truncation *Truncation `json:"truncation"`
 	Refusal    *Refusal    `json:"refusal"`
@@ -266,12 +266,11 @@ type Totals struct {
 
 // Truncation says where a log was cut.
 type Truncation struct {
-	Before event.Offset `json:"before,string"`
-	After  event.Offset `json:"after,string"`
-	At     int64        `json:"at,string"`
-	Seq    event.Seq    `json:"seq,string"`
-	// Batches is the log's total then: while it is the same, what was cut is the last that happened.
-	Batches int64 `json:"batches"`
+	Before  event.Offset `json:"before,string"`
+	After   event.Offset `json:"after,string"`
+	At      int64        `json:"at,string"`
+	Seq     event.Seq    `json:"seq,string"`
+	Batches int64        `json:"batches"` // the log's total then; while it is the same, Cut is news
 }
 
 // Refusal is a batch that was not appended.
@@ -484,8 +483,7 @@ type Counters struct {
 	Messages     int64            `json:"messages"`
 	IdleMessages int64            `json:"idleMessages"`
 	MessageBytes int64            `json:"bytes"`
-	// Records counts what leaders appended, without markers and the cluster's own topics.
-	Records int64 `json:"records"`
+	Records      int64            `json:"records"` // appended by leaders: no markers, no internal topics
 }
 
 // NotKept counts what a bound kept out of the state.

@@ -36,10 +36,13 @@ function inOrder(focus) {
 
 /** Whether a copy holds the record, and not another one at its offset. */
 export function holds(copy, { offset, epoch }) {
-	if (!copy || offset >= copy.leo) return false;
+	if (!copy || offset >= copy.leo || isHole(copy, offset)) return false;
 	const batch = copy.batches.find((b) => b.base <= offset && offset <= b.last);
 	return batch ? batch.epoch === epoch : epochAt(copy, offset) === epoch;
 }
+
+const isHole = (copy, offset) =>
+	copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
 
 /** The epoch list knows who wrote what is older than the window of batches. */
 function epochAt(copy, offset) {
@@ -54,6 +57,9 @@ function atBroker({ focus, brokers }, id, follow) {
 	const power = brokers.find((node) => node.id === id)?.power;
 	if (!copy || !holds(copy, follow)) {
 		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
+		if (copy && isHole(copy, follow.offset)) {
+			return { ...station, status: 'gone', note: 'compacted' };
+		}
 		const isTaken = copy && follow.offset < copy.leo;
 		return isTaken
 			? { ...station, status: 'gone', note: 'another record' }
@@ -72,6 +78,9 @@ const wasCut = (copy, { offset, epoch }) =>
 function committed(focus, follow, isThere, isCommitted) {
 	const station = { id: 'committed', label: 'committed' };
 	if (focus.leading === null) return { ...station, status: 'ahead', note: 'no leader' };
+	if (isHole(focus.leading, follow.offset)) {
+		return { ...station, status: 'gone', note: 'compacted' };
+	}
 	const copies = [...focus.copies.values()];
 	const isLost = !isThere && (follow.offset < focus.hw ||
 		(!copies.some((copy) => holds(copy, follow)) && copies.some((copy) => wasCut(copy, follow))));
@@ -120,6 +129,9 @@ function read(scene, follow, isCommitted) {
 	return readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
+		if (leading && isHole(leading, follow.offset)) {
+			return { ...station, status: 'gone', note: 'no longer there' };
+		}
 		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}

@@ -1,5 +1,7 @@
 // The way to the cluster: commands and the bytes of a batch, over HTTP.
 
+const RENEW_MS = 10_000; // at most one reload in so long
+
 /** @param {string} name @returns {string} what the server wrote into the page's head */
 export const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? '';
 
@@ -24,12 +26,22 @@ export async function runCommand(command) {
 			body: JSON.stringify({ command }),
 		});
 		const answer = await response.json().catch(() => ({}));
+		if (response.status === 401) renew();
 		if (response.ok) return { ok: true, ...answer };
 		const error = answer.error ?? `The server answered ${response.status}.`;
 		return { ok: false, error, position: answer.position, hint: answer.hint };
 	} catch {
 		return { ok: false, error: 'The server cannot be reached.' };
 	}
+}
+
+/** The program was started again and knows this page's token no more: it gives a new one, unless
+ *  it asks for a token itself. */
+function renew() {
+	const key = 'highwater-renewed';
+	if (Date.now() - Number(sessionStorage.getItem(key)) < RENEW_MS) return;
+	sessionStorage.setItem(key, String(Date.now()));
+	location.reload();
 }
 
 /** Asks the server: with a body to change something, without one to look.
@@ -42,6 +54,7 @@ export async function ask(path, body) {
 		const response = await fetch(path, body ? change : {});
 		const answer = await response.json().catch(() => ({}));
 		const { ok, status } = response;
+		if (status === 401) renew();
 		const error = answer.error ?? `The server answered ${status}`;
 		return { ...answer, ok, status, error: ok ? '' : error };
 	} catch {

@@ -65,6 +65,15 @@ async function command(text) {
 	return answer;
 }
 
+/** What a command of the bar found: a question is answered in its panel, the rest in a message. */
+function tell(text, { result }) {
+	const [, of, topic, partition] = text.match(/^why\s+(\w+)\s+(\S+)-(\d+)$/) ?? [];
+	if (of) {
+		act.turnTo(topic, Number(partition));
+		act.why(of);
+	} else if (result?.text) toast(text, result.text, 'calm');
+}
+
 const session = createSession({
 	world: worldPath(),
 	token: isPresenter() ? '' : meta('viewer-token'),
@@ -251,7 +260,7 @@ function showFile(file, film) {
 	return film.head().nodes;
 }
 
-const palette = createPalette(run);
+const palette = createPalette(run, tell);
 const room = createRoom({ session, act, ui, scene: currentScene });
 const hands = room.hands;
 let lesson = createLesson({ session, act, toast });

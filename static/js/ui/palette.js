@@ -17,8 +17,9 @@ const IDEAS = [
 
 const part = (id) => document.getElementById(id);
 
-/** @param {(command: string) => Promise<object>} run */
-export function createPalette(run) {
+/** @param {(command: string) => Promise<object>} run
+ *  @param {(command: string, answer: object) => void} tell what came of it */
+export function createPalette(run, tell) {
 	const bar = part('command-bar');
 	const input = part('command');
 	const past = [];
@@ -37,6 +38,7 @@ export function createPalette(run) {
 		if (answer.ok) {
 			bar.close();
 			put('');
+			tell(text, answer);
 		} else showError(text, answer);
 	});
 	input.addEventListener('input', help);

@@ -32,6 +32,7 @@ export function drawEpochs({ scale }, copy, entries, top) {
 		const end = Math.min(scale.fold.to, copy.leo);
 		if (bands[0]?.epoch === folded.epoch) bands[0].from = scale.fold.from;
 		else bands.unshift({ epoch: folded.epoch, from: scale.fold.from, to: end });
+		bands[0].from = Math.max(bands[0].from, folded.from);
 	}
 	const known = bands.filter(({ epoch }) => epoch >= 0);
 	return known.map(({ epoch, from, to }) =>
