@@ -223,16 +223,21 @@ func TestDamagedMetadataLogOfABrokerIsCutAndFetchedAgain(t *testing.T) {
 	l.topic(ctx, "orders", 1)
 	l.write(ctx, "orders", 0, 100)
 	l.close()
-	name := filepath.Join(dir, "broker-2", "__cluster_metadata-0", "00000000000000000000.log")
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 64 {
-		content[len(content)/2+i] ^= 0x5a
-	}
-	if err := os.WriteFile(name, content, 0o644); err != nil {
-		t.Fatal(err)
+	for name, bytes := range map[string]int{
+		"broker-2/__cluster_metadata-0/00000000000000000000.log": 64,
+		"broker-3/__cluster_metadata-0/partition.metadata":       4,
+	} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range bytes {
+			content[len(content)/2+i] ^= 0x5a
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l = startLive(t, Config{Seed: 59, DataDir: dir})
 	l.holds(ctx, "orders", 100)

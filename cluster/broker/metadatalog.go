@@ -42,13 +42,21 @@ type pendingRecord struct {
 }
 
 // openMetadataLog replays what the disk has. After a clean stop the log is not recovered; should it
-// be damaged nevertheless, it is cut where the damage begins, and the rest is fetched again.
+// be damaged nevertheless, it is cut where the damage begins. The controllers have all of it, so
+// one that cannot be read at all begins anew.
 func (b *Broker) openMetadataLog() error {
 	err := b.readMetadataLog(b.checkpoints.clean)
-	if err != nil && b.checkpoints.clean {
+	if err != nil {
 		b.log.Warn("the metadata log is damaged; what can be read is kept, the rest is fetched again",
 			"broker", b.env.ID(), "error", err)
 		err = b.readMetadataLog(false)
+	}
+	if err != nil {
+		b.log.Warn("nothing of the metadata log can be read; all of it is fetched again",
+			"broker", b.env.ID(), "error", err)
+		if err = b.disk.RemoveAll(metadataDir); err == nil {
+			err = b.readMetadataLog(false)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("broker: %s in %s: %w", metadataDir, b.disk.Path(), err)
