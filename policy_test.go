@@ -50,7 +50,7 @@ viz/model: cluster/event cluster/record
 viz/explain: cluster/event cluster/record viz/model
 viz/audit: cluster/event cluster/record viz/model
 viz/trace: cluster/event cluster/record
-viz/hub: cluster/event viz/model viz/trace
+viz/hub: cluster/event viz/audit viz/model viz/trace
 web:
 static:
 server: cluster/event cluster/record viz/explain viz/hub viz/model viz/trace web

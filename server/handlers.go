@@ -59,6 +59,11 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// violations lists the promises that the world has broken, with the events that broke them.
+func (s *Server) violations(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"violations": worldOf(r).Hub.Violations()})
+}
+
 func statusOf(err error) int {
 	var gone *hub.NotKeptError
 	if errors.As(err, &gone) {

@@ -17,6 +17,8 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	state := s.config.Main.Hub.Latest()
 	writeClusterMetrics(&b, state)
 	writePartitionMetrics(&b, state)
+	gauge(&b, "highwater_promises_broken", "events that broke a promise of the cluster",
+		int64(len(s.config.Main.Hub.Violations())))
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	if _, err := w.Write(b.Bytes()); err != nil {
 		s.config.Log.Debug("metrics not sent", "error", err)

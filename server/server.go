@@ -167,6 +167,7 @@ func (s *Server) routes() http.Handler {
 		r.Use(s.checkReader, s.findWorld)
 		r.Get("/state", s.state)
 		r.Get("/trace", s.trace)
+		r.Get("/violations", s.violations)
 		r.Get("/batch", s.batch)
 		r.Get("/help", s.help)
 		r.Get("/why", s.why)

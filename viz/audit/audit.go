@@ -9,9 +9,9 @@ import (
 
 // Violation is an event that breaks a promise.
 type Violation struct {
-	Seq     event.Seq
-	Promise string // short name, as in the tests and on the page
-	Text    string
+	Seq     event.Seq `json:"seq,string"`
+	Promise string    `json:"promise"` // short name, as in the tests and on the page
+	Text    string    `json:"text"`
 }
 
 func (v Violation) String() string { return fmt.Sprintf("event %d: %s: %s", v.Seq, v.Promise, v.Text) }
@@ -19,13 +19,15 @@ func (v Violation) String() string { return fmt.Sprintf("event %d: %s: %s", v.Se
 // violationsMax bounds what is kept; after a broken promise one more tells little.
 const violationsMax = 100
 
+// requestsMax bounds the requests without an answer.
+const requestsMax = 100_000
+
 // Auditor follows one world from its first event, or from a state that Begin is given.
 type Auditor struct {
 	partitions map[key]*partition
 	requests   map[request]produced
-	messages   map[int64]message
-	delivered  map[event.Seq]int64                 // MessageDelivered events by their message
-	oldest     []event.Seq                         // of delivered, in order
+	recent     [8]*partition // looked up last, by a cheap hash
+	pull       pull
 	metadata   event.Offset                        // committed
 	owners     map[generation]map[key]event.NodeID // by the consumers' own word
 	// transactions are the states of transactional ids.
@@ -55,13 +57,9 @@ type produced struct {
 	acks, records int32
 }
 
-type message struct {
-	answers int64
-	records int32
-}
-
 // partition is what the auditor knows of one partition.
 type partition struct {
+	key       key
 	committed event.Offset // the highest high watermark that a leader had
 	decided   map[int32][]event.NodeID
 	since     int32 // the first partition epoch from which all decisions were seen
@@ -84,7 +82,6 @@ type replica struct {
 // New returns an auditor that has seen nothing.
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
-		messages: map[int64]message{}, delivered: map[event.Seq]int64{},
 		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{}}
 }
 
@@ -105,10 +102,13 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 	case event.KindMessageSent:
 		a.sent(c.MessageSent(r))
 	case event.KindMessageDelivered:
-		a.deliver(r.Seq, c.MessageDelivered(r).Message)
+		a.pull.deliver(r.Seq, c.MessageDelivered(r).Message)
 	case event.KindRequestReceived:
 		e := c.RequestReceived(r)
 		if e.API == "Produce" {
+			if len(a.requests) == requestsMax { // of clients that left before the answer, mostly
+				clear(a.requests)
+			}
 			a.requests[request{r.Node, e.Request}] = produced{e.Acks, e.Records}
 		}
 	case event.KindResponseSent:
@@ -138,6 +138,7 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 				delete(a.partitions, k)
 			}
 		}
+		a.recent = [8]*partition{}
 	case event.KindLogOpened:
 		e := c.LogOpened(r)
 		rep := a.replica(e.Topic, e.Partition, r.Node)
@@ -229,13 +230,18 @@ func (a *Auditor) blame(promise, format string, args ...any) {
 
 func (a *Auditor) partition(topic string, index int32) *partition {
 	k := key{topic, index}
+	slot := &a.recent[(len(topic)+int(index))&(len(a.recent)-1)]
+	if p := *slot; p != nil && p.key == k {
+		return p
+	}
 	p := a.partitions[k]
 	if p == nil {
 		since, _ := a.blank()
-		p = &partition{decided: map[int32][]event.NodeID{}, since: since,
+		p = &partition{key: k, decided: map[int32][]event.NodeID{}, since: since,
 			replicas: map[event.NodeID]*replica{}}
 		a.partitions[k] = p
 	}
+	*slot = p
 	return p
 }
 
@@ -264,30 +270,17 @@ func (a *Auditor) stopped(node event.NodeID) {
 	}
 }
 
-// messagesKept bounds how long messages are remembered for the pull rule.
-const messagesKept = 100_000
-
 func (a *Auditor) sent(e event.MessageSent) {
-	if e.API != "Fetch" {
-		return
+	of := anything
+	if e.API == "Fetch" {
+		if e.Answers != 0 {
+			of = fetchAnswer
+		}
+		if e.Records > 0 && e.Answers == 0 {
+			a.blame("replica.nobody-pushes", "%d records were sent to %d unasked", e.Records, e.To)
+		}
 	}
-	if e.Records > 0 && e.Answers == 0 {
-		a.blame("replica.nobody-pushes", "%d records were sent to %d unasked", e.Records, e.To)
-	}
-	a.messages[e.Message] = message{e.Answers, e.Records}
-}
-
-func (a *Auditor) deliver(seq event.Seq, id int64) {
-	if _, fetch := a.messages[id]; !fetch {
-		return
-	}
-	a.delivered[seq] = id
-	a.oldest = append(a.oldest, seq)
-	if len(a.oldest) > messagesKept {
-		delete(a.messages, a.delivered[a.oldest[0]])
-		delete(a.delivered, a.oldest[0])
-		a.oldest = a.oldest[1:]
-	}
+	a.pull.sent(e.Message, of)
 }
 
 func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
@@ -303,8 +296,7 @@ func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
 	if r.Cause <= a.begun && a.begun > 0 {
 		return
 	}
-	id, fetch := a.delivered[r.Cause]
-	if !fetch || a.messages[id].answers == 0 {
+	if a.pull.cause(r.Cause) == anything {
 		a.blame("replica.nobody-pushes",
 			"node %d appended to %s-%d as follower, and not from the answer to a fetch",
 			r.Node, e.Topic, e.Partition)

@@ -14,9 +14,11 @@ func (a *Auditor) Begin(s *model.State) {
 	a.begun = s.Seq
 	a.metadata = s.Metadata.HighWatermark
 	s.Messages.Each(func(m *model.Message) {
-		if m.API == "Fetch" {
-			a.messages[m.ID] = message{m.Answers, m.Records}
+		of := anything
+		if m.API == "Fetch" && m.Answers != 0 {
+			of = fetchAnswer
 		}
+		a.pull.sent(m.ID, of)
 	})
 	for _, t := range s.Topics {
 		for _, p := range t.Partitions {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"highwater/cluster/event"
+	"highwater/viz/audit"
 	"highwater/viz/model"
 	"highwater/viz/trace"
 )
@@ -74,6 +75,7 @@ type Hub struct {
 
 	mu       sync.Mutex // guards all below; never held while anything is written to anybody
 	state    *model.State
+	referee  *audit.Auditor // judges every event as it is folded
 	recorder *recorder
 	viewers  map[chan struct{}]bool // one notice channel each
 	pace     Pace
@@ -142,6 +144,7 @@ func New(config Config) *Hub {
 	state := model.New()
 	pageEvents, _, _ := bounds(config.EventsMax)
 	h := &Hub{config: config, inbox: inbox{pageEvents: pageEvents}, state: state,
+		referee:  audit.New(),
 		recorder: newRecorder(config.EventsMax, state),
 		viewers:  map[chan struct{}]bool{}, wake: make(chan struct{}, 1),
 		closed: make(chan struct{}), ended: make(chan struct{})}
@@ -242,7 +245,16 @@ func (h *Hub) take(p page) {
 	for i := int(h.state.Seq + 1 - p.first); i < len(p.starts); i++ {
 		p.read(i, &record)
 		h.state.Apply(&p.pointed, &record)
+		h.referee.Event(&p.pointed, &record)
 	}
+}
+
+// Violations lists the promises that the world has broken so far, oldest first.
+func (h *Hub) Violations() []audit.Violation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fold()
+	return append([]audit.Violation{}, h.referee.Violations()...)
 }
 
 // giveBack lets the loop have the memory of dropped pages, and tells it of the loss.

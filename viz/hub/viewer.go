@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"highwater/cluster/event"
+	"highwater/viz/audit"
 	"highwater/viz/model"
 )
 
@@ -33,6 +34,7 @@ type Viewer struct {
 	counts  model.KindCounts // events by kind up to the cursor; nil when they are not known
 	fresh   bool             // nothing was sent yet
 	paceSet int
+	broken  int // promises that the viewer was told of
 	flooded bool
 	queue   [][]byte
 	sent    time.Time // when the last built frame was, for the pace of frames
@@ -124,12 +126,17 @@ func (v *Viewer) build() {
 	v.cursor, v.fresh = last, false
 	v.counts = append(v.counts[:0], h.state.Counters.Events...)
 	pace, paceSet := h.pace, h.paceSet
+	violations := h.referee.Violations() // what it holds never changes
 	h.mu.Unlock()
 	if renew {
 		if snapshot != nil {
 			encoded = h.encode(snapshot)
 		}
 		v.queue = append(v.queue, encoded.frame)
+	}
+	if len(violations) != v.broken {
+		v.broken = len(violations)
+		v.queue = append(v.queue, violationsFrame(violations))
 	}
 	if paceSet != v.paceSet {
 		v.paceSet = paceSet
@@ -174,6 +181,11 @@ func (v *Viewer) gapFrame(last event.Seq) []byte {
 	}
 	return mustJSON(map[string]any{"type": "gap", "from": text(v.cursor + 1), "to": text(last),
 		"counts": missed})
+}
+
+// violationsFrame lists all promises that were broken.
+func violationsFrame(violations []audit.Violation) []byte {
+	return mustJSON(map[string]any{"type": "violations", "violations": violations})
 }
 
 func paceFrame(p Pace) []byte {

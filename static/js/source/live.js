@@ -13,6 +13,8 @@ const waitMax = 8000;
  *   told before the snapshot that follows a gap
  * @property {(pace: {mode: string, rate: number, paused: boolean, now: string}) => void} [onPace]
  * @property {(room: {viewers: number, place: Object<string, any>|null}) => void} [onRoom]
+ * @property {(violations: {seq: string, promise: string, text: string}[]) => void} [onViolations]
+ *   all promises that were broken
  * @property {(status: "connecting"|"open"|"reconnecting"|"closed", why: string) => void} [onStatus]
  * @property {() => number|string} [lastSeq] the last event the caller has, if not what came through
  *   here
@@ -29,6 +31,7 @@ export function connect(handlers) {
 	const onGap = handlers.onGap ?? (() => {});
 	const onPace = handlers.onPace ?? (() => {});
 	const onRoom = handlers.onRoom ?? (() => {});
+	const onViolations = handlers.onViolations ?? (() => {});
 	const onStatus = handlers.onStatus ?? (() => {});
 	const Socket = handlers.Socket ?? globalThis.WebSocket;
 	const later = handlers.later ?? ((f, ms) => setTimeout(f, ms));
@@ -78,6 +81,7 @@ export function connect(handlers) {
 			case "events": return take(frame.events);
 			case "gap": return onGap(frame);
 			case "pace": return onPace(frame);
+			case "violations": return onViolations(frame.violations);
 			case "room": return onRoom(frame);
 		}
 	}

@@ -80,6 +80,11 @@ const session = createSession({
 	mayAct,
 	command,
 	onRoom: (frame) => room.take(frame),
+	onViolations(broken) {
+		for (const { seq, promise, text } of broken) {
+			toast(`Broken: ${promise}`, `Event ${seq}: ${text}.`);
+		}
+	},
 	onEvents(events) {
 		forget();
 		expect(events);

@@ -81,6 +81,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const mayAct = isPresenter() && !session.file;
 		const looksOnly = !isPresenter();
 		const view = { mayAct, looksOnly, scene, geometry, scale, ui, act, hasState, ...links };
+		view.broken = session.violations.size;
 		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);
@@ -165,7 +166,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	function drawLists(now) {
 		const moment = `${session.seq()}/${session.film.first}`;
 		const most = flying.links(now).isRush && !session.isPast() ? LIST_IN_A_RUSH : undefined;
-		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track, most].join();
+		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track, most,
+			session.violations.size].join();
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
 		const { eventClass, filter } = ui;

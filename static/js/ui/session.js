@@ -52,6 +52,7 @@ const still = matchMedia('(prefers-reduced-motion: reduce)');
  * @param {(status: string) => void} options.onStatus */
 export function createSession(options) {
 	const { world, token, mayAct, command, onEvents, onArrived, onRoom, onStatus } = options;
+	const { onViolations } = options;
 	let film = createFilm();
 	let reading = readings(READ_MOST);
 	const session = {
@@ -60,6 +61,7 @@ export function createSession(options) {
 		status: 'connecting',
 		pace: { mode: 'live', rate: 1, paused: false },
 		pins: [],
+		violations: new Map(), // by the event that broke a promise
 		isDirty: true,
 		isTold: false, // the caption tells a whole stretch, and not the event that was reached
 		toldFrom: 0,
@@ -105,6 +107,12 @@ export function createSession(options) {
 			session.pace = pace;
 			session.isDirty = true;
 		},
+		onViolations(all) {
+			const fresh = all.filter(({ seq }) => !session.violations.has(Number(seq)));
+			for (const broken of fresh) session.violations.set(Number(broken.seq), broken);
+			session.isDirty = true;
+			onViolations(fresh);
+		},
 		onRoom,
 		onStatus(status) {
 			session.status = status;
@@ -136,6 +144,7 @@ export function createSession(options) {
 		plan = null;
 		for (const list of Object.values(reading)) list.clear();
 		session.pins = [];
+		session.violations = new Map();
 		session.cursor = null;
 		history = { isLoading: false, events: 0 };
 		remember(HISTORY_FIRST);
@@ -423,6 +432,7 @@ export function createSession(options) {
 			for (const event of reading[eventClass].upTo(seq())) {
 				if (found.length >= most || left-- === 0 || Number(event.seq) <= film.first) break;
 				const item = itemOf(event, words, names);
+				if (item) item.broken = session.violations.get(item.seq);
 				if (item && !joins(found.at(-1), item)) found.push(item);
 			}
 			return found;

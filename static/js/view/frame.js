@@ -10,7 +10,7 @@ const TABS_MOST = 8;
 
 /** Numbers an operator would alert on. A calm number is plain; a bad one carries a sign
  *  and a filled ground. */
-export function drawVitals({ scene }) {
+export function drawVitals({ scene, broken }) {
 	const { vitals } = scene;
 	const bad = (n, level) => (n > 0 ? level : 'calm');
 	return [
@@ -22,6 +22,7 @@ export function drawVitals({ scene }) {
 		vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
 		vital('clients', vitals.clients, 'calm'),
 		vital('appended', shortCount(vitals.records), 'calm'),
+		broken > 0 && vital('broken promises', broken, 'alarm'),
 	];
 }
 

@@ -120,10 +120,12 @@ export function drawEvents(items, seq, act, nothing) {
 							'button',
 							{
 								type: 'button',
-								class: cls('event', { now: item.seq === seq, pinned: hasPin(item.kind) }),
+								class: cls('event', { now: item.seq === seq, pinned: hasPin(item.kind),
+									broken: item.broken }),
 								onMouseenter: () => act.light(item.seq),
 								onMouseleave: () => act.light(null),
-								title: `${item.kind}, event ${item.seq}`,
+								title: item.broken ? item.broken.text
+									: `${item.kind}, event ${item.seq}`,
 								'data-seq': item.seq,
 								'data-kind': item.kind,
 								onClick: () => act.seek(item.seq),
