@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"highwater/cluster/event"
+	"highwater/viz/model"
 )
 
 // steps are the stations that the record has passed, in the order of their events.
@@ -30,14 +31,18 @@ func (j *journey) steps(w *witness) []Step {
 		add("received", j.request, e.Connection, "The produce of %s with acks=%s reaches %s.",
 			w.who(e.Connection), acks(e.Acks), w.who(j.request.Node))
 	}
+	copies := slices.Clone(j.former)
 	for _, id := range slices.Sorted(maps.Keys(j.copies)) {
-		s, who := j.copies[id], capital(w.who(id))
-		add("appended", s.appended, id, "%s appends it at offset %d in leader epoch %d.", who,
+		copies = append(copies, former{id, j.copies[id]})
+	}
+	for _, s := range copies {
+		who := capital(w.who(s.node))
+		add("appended", s.appended, s.node, "%s appends it at offset %d in leader epoch %d.", who,
 			j.of.Offset, j.of.Epoch)
 		if s.below != j.committed {
-			add("below-hw", s.below, id, "%s hears that the high watermark has passed it.", who)
+			add("below-hw", s.below, s.node, "%s hears that the high watermark has passed it.", who)
 		}
-		add("gone", s.gone, id, "%s no longer has it: %s.", who, goneBy(s.gone))
+		add("gone", s.gone, s.node, "%s no longer has it: %s.", who, goneBy(s.gone))
 	}
 	if j.committed != nil {
 		add("committed", j.committed, j.committed.Node, "It is committed: the high watermark of the "+
@@ -210,8 +215,13 @@ func (p *Passport) isLost(j *journey, w *witness, holders int) bool {
 		return true
 	}
 	l := w.partition.Log(w.partition.Leader)
-	return l != nil && !holds(l, j.of) && w.partition.LeaderEpoch > p.Epoch &&
-		l.LogEndOffset > p.Offset
+	if l == nil || holds(l, j.of) || w.partition.LeaderEpoch <= p.Epoch {
+		return false
+	}
+	goesOn := slices.ContainsFunc(l.Epochs, func(e model.Epoch) bool {
+		return e.Epoch > p.Epoch && e.StartOffset <= p.Offset && e.StartOffset < l.LogEndOffset
+	})
+	return goesOn || l.LogEndOffset > p.Offset
 }
 
 func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
@@ -226,7 +236,7 @@ func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
 		p.end(FateTruncated, cut, "%s is lost by truncation at epoch %d: the leader's log goes on "+
 			"without it.", name, j.goneEpoch)
 	default:
-		p.end(FateTruncated, w.leader, "%s is lost: epoch %d has another record at its offset, and "+
+		p.end(FateTruncated, w.leader, "%s is lost: the leader's log goes on without it in epoch %d, and "+
 			"%d of %d copies still hold what no reader gets.", name, w.partition.LeaderEpoch, holders,
 			len(p.Copies))
 	}

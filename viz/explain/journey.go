@@ -19,6 +19,7 @@ type journey struct {
 	described  *fact
 	append     *fact // the leader's own
 	copies     map[event.NodeID]*station
+	former     []former     // copies that were cut off and appended again later
 	committed  *fact        // the first leader whose high watermark passed it
 	epoch      event.Epoch  // of the partition, as the metadata log had it so far
 	leader     event.NodeID // likewise
@@ -44,6 +45,12 @@ type journey struct {
 
 // station is the record on one replica.
 type station struct{ appended, below, gone *fact }
+
+// former is a copy that a broker had before the one it has now.
+type former struct {
+	node event.NodeID
+	*station
+}
 
 // wire follows produce requests from a built-in producer's batch to the broker.
 type wire struct {
@@ -253,6 +260,9 @@ func (j *journey) seeAppend(f *fact) {
 	e := f.chunk.BatchAppended(f.Record)
 	if e.LeaderEpoch != j.of.Epoch || !j.covers(e.BaseOffset, e.LastOffset+1) {
 		return
+	}
+	if s := j.copies[f.Node]; s != nil {
+		j.former = append(j.former, former{f.Node, s})
 	}
 	j.copies[f.Node] = &station{appended: f}
 	if !e.Leader {

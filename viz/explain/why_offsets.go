@@ -51,7 +51,9 @@ func (w *witness) risen(a *Answer, l *model.Log) {
 // notRisen says what the high watermark waits for.
 func (w *witness) notRisen(a *Answer, l *model.Log) {
 	if l.HighWatermark >= l.LogEndOffset {
-		a.why(w.last(event.KindBatchAppended, l.Node), event.RuleHighWatermarkMinOfIsr,
+		end := newer(newer(w.last(event.KindBatchAppended, l.Node),
+			w.last(event.KindLogTruncated, l.Node)), w.last(event.KindLogOpened, l.Node))
+		a.why(end, event.RuleHighWatermarkMinOfIsr,
 			"Nothing waits above it: the leader's log ends at %d too.", l.LogEndOffset)
 		return
 	}

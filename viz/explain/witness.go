@@ -60,7 +60,7 @@ func (w *witness) see(f *fact) {
 		w.seeTransaction(f)
 	case event.KindHighWatermarkMoved, event.KindBecameLeader, event.KindBecameFollower,
 		event.KindIsrChangeProposed, event.KindIsrChanged, event.KindBatchAppended,
-		event.KindLogOpened, event.KindReplicaFetched:
+		event.KindLogOpened, event.KindLogTruncated, event.KindReplicaFetched:
 		if !w.isHere(f.chunk.Text(f.Values[0]), int32(f.Values[1])) {
 			return
 		}
