@@ -377,6 +377,8 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 		{"tombstone", "profiles", 1, "stays for delete.retention.ms", "", ""},
 		{"compaction-users2", "users2", 87, "offset 177 has the same key", "", ""},
 		{"acks-0-1-all", "orders", 0, "committed", "careless with acks=0", "acknowledges"},
+		{"acks-0-1-all", "orders", 7, "goes on without it in epoch 1", "", ""},
+		{"truncate-to-hw", "orders", 0, "committed", "Broker 1 no longer has it", ""},
 	} {
 		r := play(t, row.scenario)
 		of := explain.Record{Topic: row.topic, Offset: row.offset, Epoch: explain.AnyEpoch}
