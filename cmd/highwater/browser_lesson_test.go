@@ -377,6 +377,6 @@ func TestStepThatSomebodyElseRunsIsShownHereToo(t *testing.T) {
 	// The stage turned to the partition that the lesson came to.
 	v.wait(`at("topic").value === "parted"`)
 	// The old rule loses a committed record, and the referee saw it.
-	v.wait(`text("vital-broken-promises").endsWith("1")`)
+	v.wait(`text("vital-broken").endsWith("1")`)
 	v.wait(`text("toast").includes("log.committed-stays")`)
 }

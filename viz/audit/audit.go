@@ -122,6 +122,9 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 		}
 	case event.KindNodeStopped:
 		a.stopped(r.Node)
+		if c.NodeStopped(r).How == "power-cut" {
+			clear(a.owners) // groups may have forgotten their last generations, and count them again
+		}
 	default:
 		a.replicaEvent(c, r)
 	}

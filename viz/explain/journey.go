@@ -102,6 +102,10 @@ func (j *journey) see(f *fact) {
 		}
 	case event.KindTransactionMarkerWritten:
 		j.seeMarker(f)
+	case event.KindTopicDeleted:
+		if f.chunk.TopicDeleted(f.Record).Topic == j.of.Topic { // what follows is another topic's
+			*j = *newJourney(j.state, j.of)
+		}
 	case event.KindPartitionChanged:
 		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
 			j.epoch, j.leader = e.LeaderEpoch, e.Leader

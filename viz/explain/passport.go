@@ -148,6 +148,8 @@ func Find(src Source, key string, at event.Seq) (Record, error) {
 		switch f.Kind {
 		case event.KindBatchAppended:
 			batch = f
+		case event.KindTopicDeleted:
+			ok = ok && f.chunk.TopicDeleted(f.Record).Topic != found.Topic
 		case event.KindRecordDescribed:
 			e := f.chunk.RecordDescribed(f.Record)
 			if e.KeyBytes < 0 || e.Key != key {

@@ -44,11 +44,16 @@ func play(t *testing.T, name string) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return record(t, s)
+}
+
+func record(t *testing.T, s *scenarios.Scenario) *recording {
+	t.Helper()
 	r := &recorder{}
 	r.writer = trace.NewWriter(&r.text, trace.Header{})
 	report, err := scenarios.Play(context.Background(), s, scenarios.Options{Events: r})
 	if err != nil || !report.OK || r.err != nil {
-		t.Fatalf("%s: %v %v %v", name, err, r.err, report.Failure)
+		t.Fatalf("%s: %v %v %v", s.Name, err, r.err, report.Failure)
 	}
 	if err := r.writer.Flush(); err != nil {
 		t.Fatal(err)
@@ -394,5 +399,21 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 			row.not != "" && strings.Contains(way.String(), row.not) {
 			t.Errorf("%s-0@%d of %s: %s %s", row.topic, row.offset, row.scenario, p.FateText, &way)
 		}
+	}
+}
+
+func TestRecordsOfATopicMadeAgainAreNotThoseOfTheFormer(t *testing.T) {
+	s, mistakes := scenarios.ParseScenario("again.md", []byte("---\ntitle: Again\n---\n```highwater\n"+
+		"topic a rf=3\nsend a key=k1 value=v\ndelete-topic a\nsleep 3s\ntopic a rf=3\n"+
+		"send a key=k3 value=v\nsleep 1s\n```\n"))
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	r := record(t, s)
+	if p := r.passport("k3", r.last()); p.Key != "k3" || p.Fate != explain.FateCommitted {
+		t.Errorf("k3: key %s, %s", p.Key, p.FateText)
+	}
+	if _, err := explain.Find(r, "k1", r.last()); err == nil {
+		t.Error("a record of the deleted topic is found in the new one")
 	}
 }

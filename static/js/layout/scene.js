@@ -174,7 +174,13 @@ function focusOf(topics, wanted, configs) {
 	const partition =
 		topic.partitions.find((p) => p.partition === wanted.partition) ?? topic.partitions[0];
 	if (!partition) return null;
+	const isCompacted = configs.some((config) => config.resource === topic.name &&
+		config.name === 'cleanup.policy' && config.value.includes('compact'));
 	const copies = new Map([...partition.copies].map(([id, copy]) => [id, copyOf(id, copy)]));
+	// Which of the offsets before this run still have a record, nobody told.
+	for (const copy of isCompacted ? copies.values() : []) {
+		copy.batches = copy.batches.filter((batch) => !batch.isUnrecorded);
+	}
 	const all = [...copies.values()];
 	const ends = all.flatMap((copy) => [copy.leo, ...copy.cut.map((batch) => batch.last + 1)]);
 	const leading = partition.leader === null ? null : copies.get(partition.leader);
@@ -189,8 +195,7 @@ function focusOf(topics, wanted, configs) {
 		lso: leading ? Math.min(leading.lso, leading.hw) : null,
 		start: all.length ? Math.min(...all.map((copy) => copy.start)) : 0,
 		end: Math.max(0, ...ends),
-		isCompacted: configs.some((config) => config.resource === topic.name &&
-			config.name === 'cleanup.policy' && config.value.includes('compact')),
+		isCompacted,
 		holesTo: Math.max(0, ...all.flatMap((copy) => copy.holes.map((hole) => hole.to))),
 		records: recordsOf(partition),
 	};

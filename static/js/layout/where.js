@@ -130,7 +130,7 @@ function read(scene, follow, isCommitted) {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
 		if (leading && isHole(leading, follow.offset)) {
-			return { ...station, status: 'gone', note: 'no longer there' };
+			return { ...station, status: 'gone', note: 'compacted' };
 		}
 		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
 			return { ...station, status: 'gone', note: 'passed over' };

@@ -38,7 +38,7 @@ export async function runCommand(command) {
 /** The program was started again and knows this page's token no more: it gives a new one, unless
  *  it asks for a token itself. */
 function renew() {
-	const key = 'highwater-renewed';
+	const key = 'renewed';
 	if (Date.now() - Number(sessionStorage.getItem(key)) < RENEW_MS) return;
 	sessionStorage.setItem(key, String(Date.now()));
 	location.reload();

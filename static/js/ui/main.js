@@ -67,7 +67,7 @@ async function command(text) {
 
 /** What a command of the bar found: a question is answered in its panel, the rest in a message. */
 function tell(text, { result }) {
-	const [, of, topic, partition] = text.match(/^why\s+(\w+)\s+(\S+)-(\d+)$/) ?? [];
+	const [, of, topic, partition] = /^why +(\w+) +(\S+)-(\d+)$/.exec(text) ?? [];
 	if (of) {
 		act.turnTo(topic, Number(partition));
 		act.why(of);
@@ -82,7 +82,7 @@ const session = createSession({
 	onRoom: (frame) => room.take(frame),
 	onViolations(broken) {
 		for (const { seq, promise, text } of broken) {
-			toast(`Broken: ${promise}`, `Event ${seq}: ${text}.`);
+			toast(promise, `Event ${seq}: ${text}`);
 		}
 	},
 	onEvents(events) {
@@ -153,7 +153,7 @@ const act = {
 		const { topic, partition } = focus;
 		const maker = session.makerOf(entry.batch ?? batchAt(focus, offset), focus);
 		const follow = { topic, partition, offset, epoch, key, maker };
-		set({ follow, passport: { answer: null, error: session.file ? NO_WHY : '' } });
+		set({ follow, expected: null, passport: { answer: null, error: session.file ? NO_WHY : '' } });
 	},
 	followPicked() {
 		const { focus } = currentScene();

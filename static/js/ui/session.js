@@ -405,8 +405,9 @@ export function createSession(options) {
 				isHere(f) && Number(f.baseOffset) === base && f.leaderEpoch === epoch);
 			const cause = appended && told.find(({ seq, event }) =>
 				event === 'RequestReceived' && seq === appended.cause);
-			const found = told.findLast(({ event, fields: f, node, seq }) =>
-				event === 'BatchDrained' && isHere(f) && isIt(f, node, Number(seq)));
+			const until = appended ? Number(appended.seq) : Infinity;
+			const found = told.findLast(({ event, fields: f, node, seq }) => event === 'BatchDrained' &&
+				Number(seq) < until && isHere(f) && isIt(f, node, Number(seq)));
 			return found ? { node: found.node, batch: found.fields.batch } : null;
 		},
 

@@ -48,9 +48,8 @@ export function drawBatch(view) {
 /** The bytes are those on the disk now; at the moment that is shown others may have been there. */
 function drawGone({ node, epoch }, { fields }) {
 	const now = Number(fields.find(({ name }) => name === 'PartitionLeaderEpoch')?.value ?? epoch);
-	if (epoch === undefined || now === epoch) return null;
-	return note(`What was picked, of epoch ${epoch}, is gone from broker ${node}: ` +
-		`these are the bytes that its disk has there now, of epoch ${now}.`);
+	if (epoch === undefined || epoch < 0 || now === epoch) return null;
+	return note(`Gone from broker ${node}: these bytes are of epoch ${now}, not ${epoch}.`);
 }
 
 const note = (text) => h('p', { class: 'inspector-empty' }, text);

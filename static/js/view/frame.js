@@ -22,7 +22,7 @@ export function drawVitals({ scene, broken }) {
 		vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
 		vital('clients', vitals.clients, 'calm'),
 		vital('appended', shortCount(vitals.records), 'calm'),
-		broken > 0 && vital('broken promises', broken, 'alarm'),
+		broken > 0 && vital('broken', broken, 'alarm'),
 	];
 }
 
