@@ -137,6 +137,10 @@ var ErrUnknownSetting = errors.New("brokers have no such configuration")
 // own, the rules of older versions, which begin with "highwater.".
 func CheckSetting(name, value string) error {
 	settings := broker.DefaultSettings()
+	return applySetting(&settings, name, value)
+}
+
+func applySetting(settings *broker.Settings, name, value string) error {
 	known, err := settings.Apply(name, value)
 	if known || err != nil {
 		return err
@@ -151,10 +155,7 @@ func CheckSetting(name, value string) error {
 func (c *Cluster) applySettings() error {
 	for _, name := range slices.Sorted(maps.Keys(c.config.Settings)) {
 		value := c.config.Settings[name]
-		if err := CheckSetting(name, value); err != nil {
-			return fmt.Errorf("cluster: setting %s: %w", name, err)
-		}
-		if _, err := c.settings.Apply(name, value); err != nil {
+		if err := applySetting(&c.settings, name, value); err != nil {
 			return fmt.Errorf("cluster: setting %s: %w", name, err)
 		}
 		c.static[name] = value

@@ -46,7 +46,7 @@ type pendingRecord struct {
 // one that cannot be read at all begins anew.
 func (b *Broker) openMetadataLog() error {
 	err := b.readMetadataLog(b.checkpoints.clean)
-	if err != nil {
+	if err != nil && b.checkpoints.clean {
 		b.log.Warn("the metadata log is damaged; what can be read is kept, the rest is fetched again",
 			"broker", b.env.ID(), "error", err)
 		err = b.readMetadataLog(false)

@@ -194,9 +194,9 @@ type earlyCall struct {
 	request *Request
 }
 
-// takeRequests lets requests in, those that have waited first. A broker that has not read the metadata yet
-// would tell clients of no brokers and of unknown topics; Kafka's takes nothing until the
-// controllers have unfenced it.
+// takeRequests lets requests in, those that have waited first. A broker that has not read the
+// metadata yet would tell clients of no brokers and of unknown topics; Kafka's takes nothing until
+// the controllers have unfenced it.
 func (b *Broker) takeRequests() {
 	b.session.open = true
 	early := b.early

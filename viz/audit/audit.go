@@ -274,16 +274,10 @@ func (a *Auditor) stopped(node event.NodeID) {
 }
 
 func (a *Auditor) sent(e event.MessageSent) {
-	of := anything
-	if e.API == "Fetch" {
-		if e.Answers != 0 {
-			of = fetchAnswer
-		}
-		if e.Records > 0 && e.Answers == 0 {
-			a.blame("replica.nobody-pushes", "%d records were sent to %d unasked", e.Records, e.To)
-		}
+	if e.API == "Fetch" && e.Records > 0 && e.Answers == 0 {
+		a.blame("replica.nobody-pushes", "%d records were sent to %d unasked", e.Records, e.To)
 	}
-	a.pull.sent(e.Message, of)
+	a.pull.sent(e.Message, wordOf(e.API, e.Answers))
 }
 
 func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {

@@ -14,11 +14,7 @@ func (a *Auditor) Begin(s *model.State) {
 	a.begun = s.Seq
 	a.metadata = s.Metadata.HighWatermark
 	s.Messages.Each(func(m *model.Message) {
-		of := anything
-		if m.API == "Fetch" && m.Answers != 0 {
-			of = fetchAnswer
-		}
-		a.pull.sent(m.ID, of)
+		a.pull.sent(m.ID, wordOf(m.API, m.Answers))
 	})
 	for _, t := range s.Topics {
 		for _, p := range t.Partitions {

@@ -22,6 +22,13 @@ const (
 	fetchAnswer
 )
 
+func wordOf(api string, answers int64) word {
+	if api == "Fetch" && answers != 0 {
+		return fetchAnswer
+	}
+	return anything
+}
+
 // pull tells whether an append rests on the answer to a fetch. Its rings are arrays because it hears
 // of every message of a cluster under load.
 type pull struct {

@@ -45,10 +45,10 @@ func consume(ctx context.Context, c *config) (*result, error) {
 		defer cl.Close()
 		tctx, cancel := context.WithTimeout(ctx, 2*c.maxTime)
 		defer cancel()
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		got, bytes, polls := 0, 0, 0
 		for got < want {
@@ -153,10 +153,10 @@ func endToEnd(ctx context.Context, c *config) (*result, error) {
 		case err := <-done:
 			return err
 		}
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		late := pace(c.e2eRate, c.steady, func(_ int, due time.Time) {
 			prod.Produce(ctx, &kgo.Record{Value: value(due)}, nil)
 		})
@@ -207,10 +207,10 @@ func transactions(ctx context.Context, c *config) (*result, error) {
 		}
 		most := max(1, c.records/c.txnRecords)
 		l := newLats(most)
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		txns := 0
 		for txns < most && time.Since(start) < c.txnMaxTime {

@@ -168,12 +168,19 @@ func (m cpuMeter) add(r *result, records int) {
 	}
 }
 
-// warmMemory touches memory as page cache and gives it back. On a virtual machine the host backs a page
-// on its first touch and takes free pages away again within seconds, so this comes right before
+// beginTimed warms the memory and reads what the timed part is measured against.
+func (c *config) beginTimed() (cpuMeter, error) {
+	err := warmMemory(c.warm)
+	cpu := startCPU(c.pid)
+	c.warmed = cpu.s
+	return cpu, err
+}
+
+// warmMemory touches memory as page cache and gives it back. On a virtual machine the host backs a
+// page on its first touch and takes free pages away again within seconds, so this comes right before
 // the timed part: else whoever writes first, or most, pays for the host.
-func (c *config) warmMemory() error {
-	defer func() { c.warmed = readProc(c.pid) }()
-	if c.warm <= 0 {
+func warmMemory(mebibytes int) error {
+	if mebibytes <= 0 {
 		return nil
 	}
 	f, err := os.CreateTemp("", "load-warm-")
@@ -181,7 +188,7 @@ func (c *config) warmMemory() error {
 		return err
 	}
 	block := make([]byte, 1<<20)
-	for range c.warm {
+	for range mebibytes {
 		if _, err = f.Write(block); err != nil {
 			break
 		}

@@ -72,10 +72,10 @@ func produceBatched(
 		h.batches.Store(0)
 		h.records.Store(0)
 		h.bytes.Store(0)
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		n, err := pump(ctx, cl, value, c.records, c.maxTime)
 		d := time.Since(start)
@@ -174,10 +174,10 @@ func produceUnbatched(ctx context.Context, c *config, clients int) (*result, err
 		var wg sync.WaitGroup
 		errs := make(chan error, clients*c.partitions)
 		l := newLats(c.smallRecs)
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		deadline := start.Add(c.maxTime)
 		for _, cl := range cls {
@@ -247,10 +247,10 @@ func latency(ctx context.Context, c *config, acks kgo.Acks) (*result, error) {
 		n := int(float64(c.latRate) * c.steady.Seconds())
 		l := newLats(n)
 		var failed atomic.Int64
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		late := pace(c.latRate, c.steady, func(_ int, due time.Time) {
 			cl.Produce(ctx, &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
 				if err != nil {

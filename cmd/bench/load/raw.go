@@ -154,10 +154,10 @@ func rawProduce(ctx context.Context, c *config, batch, depth int) (*result, erro
 				return err
 			}
 		}
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		deadline := start.Add(c.maxTime)
 		for _, j := range jobs {
@@ -263,10 +263,10 @@ func rawFetch(ctx context.Context, c *config) (*result, error) {
 		var wg sync.WaitGroup
 		errs := make(chan error, len(leaders))
 		fmtr := kmsg.NewRequestFormatter(kmsg.FormatterClientID("bench"))
-		if err := c.warmMemory(); err != nil {
+		cpu, err := c.beginTimed()
+		if err != nil {
 			return err
 		}
-		cpu := startCPU(c.pid)
 		start := time.Now()
 		for p, leader := range leaders {
 			conn, err := dialRaw(addrs[leader])

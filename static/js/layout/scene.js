@@ -114,6 +114,7 @@ function copyOf(id, copy) {
 	const epochs = listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) }));
 	const batches = listOf(copy.batches).map(batchOf);
 	const leo = number(copy.leo);
+	const everCut = listOf(copy.cut).map(batchOf);
 	return {
 		id,
 		role: copy.role,
@@ -130,8 +131,8 @@ function copyOf(id, copy) {
 		epochs,
 		segments: listOf(copy.segments).map(Number),
 		batches: [...unrecorded(start, batches[0]?.base ?? leo, epochs), ...batches],
-		cut: isCutNews(copy) ? listOf(copy.cut).map(batchOf).filter(({ base }) => base >= leo) : [],
-		everCut: listOf(copy.cut).map(batchOf),
+		cut: isCutNews(copy) ? everCut.filter(({ base }) => base >= leo) : [],
+		everCut,
 		followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
 	};
 }
@@ -240,11 +241,14 @@ export function entriesOf(focus, copy, from, to) {
 	return [...cells(copy.batches, false), ...cells(copy.cut, true)];
 }
 
+/** Whether compaction left no record at an offset of a copy. */
+export const isHole = (copy, offset) =>
+	copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
+
 function cellsOf(focus, copy, batch, from, to, isCut) {
 	const cells = [];
 	for (let offset = from; offset <= batch.last && offset < to; offset += 1) {
-		const isHole = copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
-		if (isHole && !isCut) continue;
+		if (!isCut && isHole(copy, offset)) continue;
 		const record = recordAt(focus, offset, batch.epoch);
 		cells.push({
 			thread: isCut ? null : threadAt(copy.threads, batch, offset),

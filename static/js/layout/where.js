@@ -3,6 +3,7 @@
 // down) or gone.
 
 import { idList, shortOffset } from './format.js';
+import { isHole } from './scene.js';
 import { threadAt } from './threads.js';
 
 /**
@@ -37,12 +38,12 @@ function inOrder(focus) {
 /** Whether a copy holds the record, and not another one at its offset. */
 export function holds(copy, { offset, epoch }) {
 	if (!copy || offset >= copy.leo || isHole(copy, offset)) return false;
-	const batch = copy.batches.find((b) => b.base <= offset && offset <= b.last);
+	const batch = batchAt(copy, offset);
 	return batch ? batch.epoch === epoch : epochAt(copy, offset) === epoch;
 }
 
-const isHole = (copy, offset) =>
-	copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
+const batchAt = (copy, offset) =>
+	copy?.batches.find((batch) => batch.base <= offset && offset <= batch.last);
 
 /** The epoch list knows who wrote what is older than the window of batches. */
 function epochAt(copy, offset) {
@@ -124,8 +125,7 @@ function read(scene, follow, isCommitted) {
 		.slice(0, 2);
 	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	const { leading } = scene.focus;
-	const isMarker = leading?.batches.some((batch) => batch.control &&
-		batch.base <= follow.offset && follow.offset <= batch.last);
+	const isMarker = batchAt(leading, follow.offset)?.control;
 	return readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
@@ -149,7 +149,7 @@ function read(scene, follow, isCommitted) {
 
 /** What became of the transaction of the record at an offset; '' for a record of none. */
 function threadOf(copy, offset) {
-	const batch = copy?.batches.find((each) => each.base <= offset && offset <= each.last);
+	const batch = batchAt(copy, offset);
 	return (batch && threadAt(copy.threads, batch, offset)?.state) ?? '';
 }
 

@@ -3,6 +3,7 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
+import { isHole } from '../layout/scene.js';
 import { hasRead, holds } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
@@ -90,8 +91,8 @@ function drawRead({ scene, scale, ui }, client, top) {
 	const from = Math.max(client.began ?? 0, scale.from, position - CELLS_MOST);
 	const cells = [];
 	for (let offset = from; offset < Math.min(position, focus.end); offset += 1) {
-		const isHole = focus.leading?.holes.some((hole) => hole.from <= offset && offset < hole.to);
-		if (!isHole && hasRead(client, offset, focus.leading)) cells.push(offset);
+		const isGone = focus.leading && isHole(focus.leading, offset);
+		if (!isGone && hasRead(client, offset, focus.leading)) cells.push(offset);
 	}
 	const { follow } = ui;
 	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
