@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
@@ -275,6 +276,7 @@ func (a *active) replay(from, to event.Offset) {
 		}
 		records = append(records, r)
 	}
+	var unclean []string
 	for i, r := range records {
 		offset := stored[i].offset
 		after, err := a.committed.Apply(r)
@@ -288,24 +290,42 @@ func (a *active) replay(from, to event.Offset) {
 		}
 		if offset >= a.c.quorum.announced {
 			announce(a.c.env.Events, a.committed, after, r, records[i+1:], rule)
-			a.warnOfLoss(r, after, rule)
+			if rule == event.RuleElectionUnclean {
+				unclean = append(unclean, electedIn(r, after)...)
+			}
 		}
 		a.committed = after
 	}
 	a.c.env.Events.Cause = cause
+	a.warnOfLoss(unclean)
 }
 
-// warnOfLoss says on the log what an unclean election may cost: nobody else would hear of it.
-func (a *active) warnOfLoss(r metadata.Record, image *metadata.Image, rule event.Rule) {
-	change, isChange := r.(*metadata.PartitionChangeRecord)
-	if a.c.cfg.Log == nil || !isChange || rule != event.RuleElectionUnclean {
+// warnOfLoss says on the log what unclean elections may cost: nobody else would hear of it.
+func (a *active) warnOfLoss(elected []string) {
+	if a.c.cfg.Log == nil || len(elected) == 0 {
 		return
 	}
-	if t := image.TopicByID(change.TopicID); t != nil && t.Partition(change.PartitionID) != nil {
-		a.c.cfg.Log.Warn("a leader that was not in sync was elected: acknowledged records that it does "+
-			"not have are lost", "topic", t.Name, "partition", change.PartitionID,
-			"leader", t.Partition(change.PartitionID).Leader)
+	const namesMax = 5
+	names := strings.Join(elected[:min(len(elected), namesMax)], ", ")
+	if len(elected) > namesMax {
+		names += ", ..."
 	}
+	a.c.cfg.Log.Warn("a leader that was not in sync was elected: acknowledged records that it does "+
+		"not have are lost", "partitions", len(elected), "first", names)
+}
+
+// electedIn names the partition whose leader a record changes, with that leader.
+func electedIn(r metadata.Record, image *metadata.Image) []string {
+	change, isChange := r.(*metadata.PartitionChangeRecord)
+	if !isChange {
+		return nil
+	}
+	t := image.TopicByID(change.TopicID)
+	if t == nil || t.Partition(change.PartitionID) == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s-%d (leader %d)", t.Name, change.PartitionID,
+		t.Partition(change.PartitionID).Leader)}
 }
 
 // origin is why a record was proposed.
