@@ -160,11 +160,15 @@ func TestAMistakeSaysWhereAndWhatInstead(t *testing.T) {
 		`{"command":"a","x":1}`:                  "unknown field",
 		`{"command":"a"}{"command":"b"}`:         "one command at a time",
 		`kill 3`:                                 "not a command",
-		`{"command":"` + longText(70_000) + `"}`: "not a command",
+		`{"command":"` + longText(70_000) + `"}`: "at most 65536 bytes",
 	} {
+		wantStatus := 400
+		if len(body) > commandBytesMax {
+			wantStatus = 413
+		}
 		status, got := ask(t, server, "POST", "/api/worlds/main/commands", body,
 			map[string]string{"Content-Type": jsonType})
-		if status != 400 || !strings.Contains(got, want) {
+		if status != wantStatus || !strings.Contains(got, want) {
 			t.Errorf("%.40s: %d %s; want %s", body, status, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -146,7 +147,12 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, page templ.Compo
 func readRequest(w http.ResponseWriter, r *http.Request, into any, example string) bool {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	var long *http.MaxBytesError
+	if err := decoder.Decode(into); errors.As(err, &long) {
+		writeError(w, http.StatusRequestEntityTooLarge, &CommandError{Position: -1,
+			Message: fmt.Sprintf("not a command: a request has at most %d bytes", long.Limit)})
+		return false
+	} else if err != nil {
 		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
 			Message: "not a command: " + err.Error(), Hint: example})
 		return false
