@@ -10,9 +10,10 @@ import (
 	"highwater/cluster/world"
 )
 
-// Poster takes what comes in from outside; world.World is one.
+// Poster takes what comes in from outside; world.World is one, and says how the two differ.
 type Poster interface {
 	Post(in ...world.Inbound)
+	PostAndRun(in ...world.Inbound)
 }
 
 // Config is what an edge is made from. Every bound that is zero gets its default.

@@ -211,7 +211,7 @@ func (c *connection) post() {
 		return
 	}
 	c.edge.frames.Add(int64(len(c.incoming)))
-	c.edge.config.World.Post(c.incoming...)
+	c.edge.config.World.PostAndRun(c.incoming...)
 	clear(c.incoming)
 	c.incoming = c.incoming[:0]
 }

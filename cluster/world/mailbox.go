@@ -52,12 +52,15 @@ func DisconnectedIn(node, connection event.NodeID, reason string) Inbound {
 	return Inbound{kind: inboundDisconnected, node: node, connection: connection, text: reason}
 }
 
-// mailbox collects what other goroutines bring until the loop takes it all at once.
+// mailbox collects what other goroutines bring until the loop takes it all at once. It also says
+// whose the loop is: while waiting holds it is nobody's, and whoever clears that runs the next turn
+// or wakes the loop's own goroutine to run it.
 type mailbox struct {
 	mu      sync.Mutex
 	filled  []Inbound
 	spare   []Inbound
-	waiting bool
+	waiting bool // the loop's goroutine sleeps, and nobody else runs a turn
+	overdue bool // it has slept long enough, but somebody else runs a turn
 	signal  chan struct{}
 	timer   *time.Timer
 }
@@ -79,30 +82,52 @@ func (m *mailbox) post(in ...Inbound) {
 	}
 }
 
+// claim posts, and makes the loop the caller's if it was nobody's; then taken is what to run, and
+// release must follow.
+func (m *mailbox) claim(in []Inbound) (taken []Inbound, claimed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.filled = append(m.filled, in...)
+	if !m.waiting {
+		return nil, false
+	}
+	m.waiting = false
+	return m.swap(), true
+}
+
+// release ends what claim began. The loop's goroutine sleeps on unless it is needed.
+func (m *mailbox) release(needed bool) {
+	m.mu.Lock()
+	needed = needed || m.overdue || len(m.filled) > 0
+	m.waiting = !needed
+	m.mu.Unlock()
+	if needed {
+		m.signal <- struct{}{}
+	}
+}
+
 // take returns all that came in, and waits up to limit for the first of it. A negative limit waits
-// without end. The slice is valid until the next take.
+// without end. The slice is valid until the next take. The loop is the caller's from then on.
 func (m *mailbox) take(limit time.Duration, stop <-chan struct{}) []Inbound {
 	m.mu.Lock()
 	if len(m.filled) == 0 && limit != 0 {
-		m.waiting = true
+		m.waiting, m.overdue = true, false
 		m.mu.Unlock()
 		m.sleep(limit, stop)
 		m.mu.Lock()
-		if !m.waiting { // somebody woke us, or is about to
-			select {
-			case <-m.signal:
-			default:
-			}
-		}
-		m.waiting = false
 	}
+	defer m.mu.Unlock()
+	return m.swap()
+}
+
+func (m *mailbox) swap() []Inbound {
 	taken := m.filled
 	clear(m.spare)
 	m.filled, m.spare = m.spare[:0], taken
-	m.mu.Unlock()
 	return taken
 }
 
+// sleep returns when somebody needs the loop's goroutine, or after limit.
 func (m *mailbox) sleep(limit time.Duration, stop <-chan struct{}) {
 	var due <-chan time.Time
 	if limit > 0 {
@@ -112,14 +137,34 @@ func (m *mailbox) sleep(limit time.Duration, stop <-chan struct{}) {
 	}
 	select {
 	case <-m.signal:
+		return
 	case <-due:
 	case <-stop:
+	}
+	m.mu.Lock()
+	mine := m.waiting
+	m.waiting, m.overdue = false, true
+	m.mu.Unlock()
+	if !mine { // who has it will give it back
+		<-m.signal
 	}
 }
 
 // Post brings something into the world. Any goroutine may call it; one call for all frames of a
 // socket read costs one wake-up.
 func (w *World) Post(in ...Inbound) { w.mail.post(in...) }
+
+// PostAndRun is Post for a caller that may take the time of a turn: while the loop sleeps the turn
+// runs here, and nobody has to be woken for it.
+func (w *World) PostAndRun(in ...Inbound) {
+	taken, claimed := w.mail.claim(in)
+	if !claimed {
+		return
+	}
+	w.timedTurn(taken)
+	due, some := w.queue.next()
+	w.mail.release(some && due < w.pace.alarm)
+}
 
 // Do runs f on the loop and waits for it. Any goroutine but the loop's may call it. A text makes
 // it part of the input log, to be run again by whoever re-runs the log.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"highwater/cluster/event"
@@ -26,6 +27,7 @@ type pacer struct {
 	virtual int64     // virtual time then
 	stopped chan struct{}
 	waiting []Inbound // what came in while paused
+	alarm   int64     // the virtual time until which the loop's goroutine sleeps
 	busy    time.Duration
 	onPace  func(Pace)
 }
@@ -46,6 +48,7 @@ func (w *World) SetPace(pace Pace) {
 	w.pace.wall = time.Now()
 	w.pace.virtual = w.now
 	w.pace.pace = pace
+	w.pace.alarm = math.MaxInt64 // it stood for another moment of the wall clock
 	if w.pace.onPace != nil {
 		w.pace.onPace(pace)
 	}
@@ -75,14 +78,21 @@ func (w *World) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		due, some := w.queue.next()
 		limit := w.pace.wait(due, some)
+		w.pace.alarm = math.MaxInt64
+		if limit >= 0 {
+			w.pace.alarm = due
+		}
 		if !w.pace.pace.Paused && len(w.pace.waiting) > 0 {
 			limit = 0
 		}
-		in := w.mail.take(limit, ctx.Done())
-		began := time.Now()
-		w.turn(in, began)
-		w.pace.busy += time.Since(began)
+		w.timedTurn(w.mail.take(limit, ctx.Done()))
 	}
+}
+
+func (w *World) timedTurn(in []Inbound) {
+	began := time.Now()
+	w.turn(in, began)
+	w.pace.busy += time.Since(began)
 }
 
 // Busy is how long the loop has worked since it began; read it on the loop.
