@@ -92,7 +92,7 @@ github.com/twmb/franz-go/pkg/kmsg: cluster cluster/broker cluster/client cluster
 github.com/go-chi/chi/v5: server
 github.com/coder/websocket: server
 github.com/a-h/templ: web server
-github.com/tdewolff/minify/v2: static
+github.com/evanw/esbuild/pkg/api: static
 `
 
 // testOnlyImports are outside libraries that tests alone may use.
