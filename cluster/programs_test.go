@@ -242,7 +242,7 @@ func TestRoomInTheBufferLetsABlockedSendGoOn(t *testing.T) {
 	s.p.Send(client.SendRequest{Topic: "orders", Partition: 0, Value: &value, Times: 100},
 		func(o client.SendOutcome) { outcome = &o })
 	d.until("all records", time.Minute, func() bool { return outcome != nil })
-	if outcome.Acknowledged != 100 || outcome.LastOffset != 99 {
+	if outcome.Acknowledged != 100 || outcome.Landed[0].Last != 99 {
 		t.Errorf("%+v", *outcome)
 	}
 }

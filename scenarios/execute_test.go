@@ -165,8 +165,9 @@ func TestWhatCannotBeDoneNowIsRefusedWithAReason(t *testing.T) {
 }
 
 func TestOutcomesAreCompared(t *testing.T) {
-	refused := client.SendResult{BaseOffset: -1, Code: kerr.NotEnoughReplicas.Code}
-	good := client.SendResult{BaseOffset: 3, LastOffset: 4, Acknowledged: 2}
+	refused := client.SendResult{Code: kerr.NotEnoughReplicas.Code}
+	good := client.SendResult{Landed: client.Landings{{Partition: 0, First: 3, Last: 4, Records: 2}},
+		Acknowledged: 2}
 	for _, row := range []struct {
 		text   string
 		result client.SendResult

@@ -110,16 +110,14 @@ func (x *execution) sendBy(request client.SendRequest) {
 
 // sentByValue is the data of a send through a producer.
 type sentByValue struct {
-	sentValue
-	Failed  int `json:"failed"`
-	Unknown int `json:"unknown"`
+	Partitions   []landedValue `json:"partitions"`
+	Acknowledged int           `json:"acknowledged"`
+	Failed       int           `json:"failed"`
+	Unknown      int           `json:"unknown"`
 }
 
 func (x *execution) sentBy(r client.SendOutcome) {
-	text := fmt.Sprintf("acknowledged %d", r.Acknowledged)
-	if r.BaseOffset >= 0 {
-		text += fmt.Sprintf(", offsets %d to %d", r.BaseOffset, r.LastOffset)
-	}
+	text := fmt.Sprintf("acknowledged %d%s", r.Acknowledged, landed(r.Landed))
 	if r.Failed > 0 || r.Unknown > 0 {
 		text += fmt.Sprintf("; failed %d, unknown %d", r.Failed, r.Unknown)
 	}
@@ -128,8 +126,7 @@ func (x *execution) sentBy(r client.SendOutcome) {
 		message = text + ": " + r.Message
 	}
 	x.outcome(r.Code, message, Result{Text: text, Value: sentByValue{
-		sentValue{r.Partition, fmt.Sprint(r.BaseOffset), fmt.Sprint(r.LastOffset), r.Acknowledged},
-		r.Failed, r.Unknown}})
+		sentTo(r.Landed), r.Acknowledged, r.Failed, r.Unknown}})
 }
 
 func runFlush(x *execution) {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"highwater/cluster/client"
@@ -156,29 +157,70 @@ func filledIn(text *string, n int) *string {
 	return &filled
 }
 
-// sentValue is the data of a send's result. Offsets are texts, for JSON's sake.
+// landedValue is where records lie in one partition. Offsets are texts, for JSON's sake.
+type landedValue struct {
+	Partition   int32  `json:"partition"`
+	FirstOffset string `json:"firstOffset"`
+	LastOffset  string `json:"lastOffset"`
+	Records     int    `json:"records"`
+}
+
+func sentTo(all client.Landings) []landedValue {
+	values := make([]landedValue, len(all))
+	for i, l := range all {
+		values[i] = landedValue{l.Partition, fmt.Sprint(l.First), fmt.Sprint(l.Last), l.Records}
+	}
+	return values
+}
+
+// sentValue is the data of a send's result.
 type sentValue struct {
-	Partition    int32  `json:"partition"`
-	BaseOffset   string `json:"baseOffset"`
-	LastOffset   string `json:"lastOffset"`
-	Acknowledged int    `json:"acknowledged"`
+	Partitions   []landedValue `json:"partitions"`
+	Acknowledged int           `json:"acknowledged"`
 }
 
 func (x *execution) sent(r client.SendResult) {
-	value := sentValue{r.Partition, fmt.Sprint(r.BaseOffset), fmt.Sprint(r.LastOffset), r.Acknowledged}
-	text := fmt.Sprintf("acknowledged at offset %d of partition %d", r.BaseOffset, r.Partition)
+	text := fmt.Sprintf("acknowledged %d%s", r.Acknowledged, landed(r.Landed))
 	switch {
-	case r.BaseOffset < 0:
-		text = fmt.Sprintf("sent %d to partition %d without an answer", r.Acknowledged, r.Partition)
-	case r.Acknowledged > 1:
-		text = fmt.Sprintf("acknowledged %d at offsets %d to %d of partition %d", r.Acknowledged,
-			r.BaseOffset, r.LastOffset, r.Partition)
+	case len(r.Landed) == 1 && r.Landed[0].First < 0:
+		text = fmt.Sprintf("sent %d to partition %d without an answer", r.Acknowledged,
+			r.Landed[0].Partition)
+	case len(r.Landed) > 0 && r.Landed[0].First < 0:
+		text = fmt.Sprintf("sent %d to %d partitions without an answer", r.Acknowledged,
+			len(r.Landed))
+	case r.Acknowledged == 1:
+		text = "acknowledged" + landed(r.Landed)
 	}
 	message := r.Message
 	if r.Code != 0 && r.Acknowledged > 0 {
 		message = fmt.Sprintf("after %d acknowledged batches; %s", r.Acknowledged, r.Message)
 	}
-	x.outcome(r.Code, message, Result{Text: text, Value: value})
+	x.outcome(r.Code, message, Result{Text: text,
+		Value: sentValue{sentTo(r.Landed), r.Acknowledged}})
+}
+
+// landed goes on from what was acknowledged with where it lies, partition by partition.
+func landed(all client.Landings) string {
+	var parts []string
+	for _, l := range all {
+		text := fmt.Sprintf("at offsets %d to %d of partition %d", l.First, l.Last, l.Partition)
+		if l.First == l.Last {
+			text = fmt.Sprintf("at offset %d of partition %d", l.First, l.Partition)
+		}
+		if len(all) > 1 {
+			text = fmt.Sprintf("%d %s", l.Records, text)
+		}
+		if l.First >= 0 {
+			parts = append(parts, text)
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1:
+		return " " + parts[0]
+	}
+	return ": " + strings.Join(parts, "; ")
 }
 
 func runRead(x *execution) {

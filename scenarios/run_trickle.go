@@ -21,8 +21,7 @@ type trickle struct {
 // sendEvery sends through a producer, the first record at once; done hears what became of all.
 func (x *execution) sendEvery(request client.SendRequest, done func(client.SendOutcome)) {
 	t := &trickle{x: x, request: request, every: x.command.value("every").duration, done: done,
-		open:    max(request.Times, 1),
-		outcome: client.SendOutcome{Partition: -1, BaseOffset: -1, LastOffset: -1}}
+		open: max(request.Times, 1)}
 	t.next()
 }
 
@@ -47,10 +46,7 @@ func (t *trickle) settled(r client.SendOutcome) {
 	all.Acknowledged += r.Acknowledged
 	all.Failed += r.Failed
 	all.Unknown += r.Unknown
-	if all.BaseOffset < 0 {
-		all.Partition, all.BaseOffset = r.Partition, r.BaseOffset
-	}
-	all.LastOffset = max(all.LastOffset, r.LastOffset)
+	all.Landed = all.Landed.Join(r.Landed)
 	if all.Code == 0 {
 		all.Code, all.Message = r.Code, r.Message
 	}

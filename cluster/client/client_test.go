@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -210,7 +211,7 @@ func TestSendFollowsTheLeader(t *testing.T) {
 	}
 	s.leader = 2 // the client still believes in 1
 	got := send(t, w, c, SendRequest{Topic: "t", Acks: 1, Times: 2, Value: text("v")})
-	if got.Code != 0 || got.Acknowledged != 2 || got.BaseOffset != 1 || got.LastOffset != 2 {
+	if got.Code != 0 || got.Acknowledged != 2 || !slices.Equal(got.Landed, Landings{{0, 1, 2, 2}}) {
 		t.Errorf("after the leader moved: %+v", got)
 	}
 }
@@ -244,7 +245,7 @@ func TestIdempotentRetryKeepsItsSequence(t *testing.T) {
 func TestAcksZeroEndsWithoutAnOffset(t *testing.T) {
 	w, c := start(t, &script{leader: 1})
 	got := send(t, w, c, SendRequest{Topic: "t", Acks: 0, Times: 3})
-	if got.Code != 0 || got.BaseOffset != -1 || got.Acknowledged != 3 {
+	if got.Code != 0 || got.Landed[0].First != -1 || got.Acknowledged != 3 {
 		t.Errorf("got %+v", got)
 	}
 }

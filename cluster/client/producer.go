@@ -70,13 +70,11 @@ type delivery struct {
 	done   func(SendOutcome)
 }
 
-// SendOutcome counts what became of the records of a send. Partition and BaseOffset are the first
-// acknowledged batch's, LastOffset the last one's; -1 when nobody told. Code is Kafka's error code
-// of the first record that was not acknowledged.
+// SendOutcome counts what became of the records of a send. Code is Kafka's error code of the first
+// record that was not acknowledged.
 type SendOutcome struct {
 	Acknowledged, Failed, Unknown int
-	Partition                     int32
-	BaseOffset, LastOffset        int64
+	Landed                        Landings
 	Code                          int16
 	Message                       string
 }
@@ -179,8 +177,7 @@ func (p *Producer) unblock(outcome string, rule event.Rule) {
 // all of them; it may be nil. Acks, timeout and idempotence are the producer's own, not the
 // request's.
 func (p *Producer) Send(request SendRequest, done func(SendOutcome)) {
-	d := &delivery{open: 1, done: done,
-		result: SendOutcome{Partition: -1, BaseOffset: -1, LastOffset: -1}}
+	d := &delivery{open: 1, done: done}
 	sent := 0
 	p.call(func() bool {
 		for sent < max(request.Times, 1) {

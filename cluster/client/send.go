@@ -53,9 +53,7 @@ func (r *SendRequest) record(n int) (key, value *string) {
 
 // SendResult says how it went. Code is Kafka's error code, 0 when all batches were acknowledged.
 type SendResult struct {
-	Partition    int32
-	BaseOffset   int64 // of the first batch; -1 when the broker did not say
-	LastOffset   int64
+	Landed       Landings
 	Acknowledged int
 	Code         int16
 	Message      string
@@ -83,7 +81,8 @@ type sending struct {
 	done      func(SendResult)
 	operation *operation // of the current batch
 	sequence  int32
-	chosen    bool // the current batch has its partition
+	partition int32 // of the current batch, once it is chosen
+	chosen    bool
 	key       *string
 	value     *string
 }
@@ -91,8 +90,7 @@ type sending struct {
 // Send produces. It looks for a new leader as often as needed, but NOT_ENOUGH_REPLICAS and the
 // like end it at once: whoever watches wants to see them.
 func (c *Client) Send(request SendRequest, done func(SendResult)) {
-	s := &sending{c: c, request: request, done: done,
-		result: SendResult{Partition: request.Partition, BaseOffset: -1, LastOffset: -1}}
+	s := &sending{c: c, request: request, done: done}
 	if !request.Idempotent {
 		s.next()
 		return
@@ -150,21 +148,21 @@ func (s *sending) attempt() {
 		if !s.chosen {
 			s.choose(int32(len(t.partitions)))
 		}
-		o.withLeader(s.request.Topic, s.result.Partition, s.produce)
+		o.withLeader(s.request.Topic, s.partition, s.produce)
 	})
 }
 
 // choose gives the batch its partition, which it keeps through all retries.
 func (s *sending) choose(partitions int32) {
 	s.chosen = true
-	if s.result.Partition = s.request.Partition; s.result.Partition < 0 {
+	if s.partition = s.request.Partition; s.partition < 0 {
 		bytes := record.HeaderBytes
 		if s.value != nil {
 			bytes += len(*s.value)
 		}
-		s.result.Partition = s.c.choose(s.request.Topic, s.key, bytes, partitions)
+		s.partition = s.c.choose(s.request.Topic, s.key, bytes, partitions)
 	}
-	s.sequence = s.c.producer.sequences[topicPartition{s.request.Topic, s.result.Partition}]
+	s.sequence = s.c.producer.sequences[topicPartition{s.request.Topic, s.partition}]
 	if s.request.Sequence != nil {
 		s.sequence = *s.request.Sequence
 	}
@@ -231,7 +229,7 @@ func (s *sending) produce(to leadership) {
 	t := kmsg.NewProduceRequestTopic()
 	t.Topic = s.request.Topic
 	p := kmsg.NewProduceRequestTopicPartition()
-	p.Partition = s.result.Partition
+	p.Partition = s.partition
 	t.Partitions = []kmsg.ProduceRequestTopicPartition{p}
 	body.Topics = []kmsg.ProduceRequestTopic{t}
 	s.c.ask(to.leader, &broker.Request{Body: body, Batches: []broker.Batch{batch},
@@ -269,14 +267,11 @@ func (s *sending) judge(code int16, offset int64) {
 }
 
 func (s *sending) acknowledged(offset int64) {
-	if s.result.Acknowledged == 0 {
-		s.result.BaseOffset = offset
-	}
-	s.result.LastOffset = offset
+	s.result.Landed = s.result.Landed.add(s.partition, offset, 1)
 	s.result.Acknowledged++
 	s.result.Message = ""
 	if s.request.Idempotent && s.request.Sequence == nil {
-		key := topicPartition{s.request.Topic, s.result.Partition}
+		key := topicPartition{s.request.Topic, s.partition}
 		s.c.producer.sequences[key] = nextSequence(s.sequence)
 	}
 	s.next()

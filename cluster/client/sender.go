@@ -351,14 +351,8 @@ func (d *delivery) believe(records int, belief string, partition int32, base int
 	r := &d.result
 	switch belief {
 	case "acknowledged":
-		if r.Acknowledged == 0 {
-			r.Partition, r.BaseOffset = partition, base
-		}
+		r.Landed = r.Landed.add(partition, base, records)
 		r.Acknowledged += records
-		r.LastOffset = base
-		if base >= 0 {
-			r.LastOffset = base + int64(records) - 1
-		}
 	case "failed":
 		r.Failed += records
 		d.blame(code, reason)
