@@ -70,6 +70,8 @@ func (c *Command) parseCheck(line string, words []word) *Error {
 		switch n := len(words); {
 		case n >= 2 && words[n-2].text == "within":
 			text, end = last, words[n-2].position
+		case n >= 3 && words[n-3].text == "within":
+			return inputError(words[n-2].position, "a time is one word").example("within 30s")
 		case last.text == "within":
 			return inputError(end, "a time is missing after within").example("within 30s")
 		}

@@ -64,6 +64,7 @@ func mistakenChecks() []mistaken {
 		{`wait within 3s`, 5, "expression is missing", ""},
 		{`wait alive(1) within`, 20, "time is missing", ""},
 		{`wait alive(1) within soon`, 21, "not a time", ""},
+		{`wait alive(1) within 3 s`, 21, "a time is one word", "within 30s"},
 		{`expect isr("t-0") = [1]`, 18, "does not belong", "=="},
 		{`expect isr("t") == [1]`, 11, "names no partition", "t-0"},
 		{`expect irs("t-0") == [1]`, 7, "no function irs", "isr"},

@@ -36,7 +36,7 @@ func (s *Server) ownHost(hostPort string) bool {
 	if err != nil {
 		port = ""
 	}
-	host := hostOf(hostPort)
+	host := strings.ToLower(hostOf(hostPort)) // as the names of hosts are compared
 	if strings.ContainsAny(port, "/\\@") {
 		return false
 	}

@@ -269,7 +269,7 @@ func TestStreamBeginsWithASnapshotAndGoesOnInOrder(t *testing.T) {
 
 func TestOtherAddressesNeedTheToken(t *testing.T) {
 	server, _, _ := serve(t, func(c *Config) { c.AskToken = true; c.Hosts = []string{"demo.local"} })
-	host := map[string]string{"Host": "demo.local"}
+	host := map[string]string{"Host": "Demo.LOCAL"}
 	for _, path := range []string{"/", "/api/worlds/main/state"} {
 		if status, _ := ask(t, server, "GET", path, "", host); status != 401 {
 			t.Errorf("%s without a token: %d", path, status)

@@ -60,6 +60,18 @@ func TestRunExitsByWhatItFound(t *testing.T) {
 	try(t, exitBadInput, "run", "isr-shrink", "--nonsense")
 }
 
+func TestSlipsOfTheHandAreAnsweredWithTheNearestWord(t *testing.T) {
+	for meant, args := range map[string][]string{
+		"serve":   {"serv"},
+		"check":   {"trace", "chek", "t"},
+		"lint":    {"scenarios", "lnt"},
+		"--kafka": {"serve", "--kafak", "x"},
+		"--trace": {"run", "isr-shrink", "--trac", "x"},
+	} {
+		contains(t, second(try(t, exitBadInput, args...)), "did you mean "+meant+"?")
+	}
+}
+
 func TestRunSaysItInJSON(t *testing.T) {
 	out, _ := try(t, exitGood, "run", "--json", "kill-leader")
 	var report struct {

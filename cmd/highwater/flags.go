@@ -72,7 +72,7 @@ func parseServe(args []string, stderr io.Writer) (*serveFlags, error) {
 	set.BoolVar(&f.verbose, "verbose", false, "log more")
 	set.BoolVar(&f.noEvents, "no-events", false,
 		"record no events, and so show nothing on the page: to measure what they cost")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args); err != nil {
 		return nil, err
 	}
 	if set.NArg() > 0 {
@@ -119,7 +119,7 @@ func (f *serveFlags) hosts() []string {
 	if f.allowHosts == "" {
 		return nil
 	}
-	return strings.Split(f.allowHosts, ",")
+	return strings.Split(strings.ToLower(f.allowHosts), ",")
 }
 
 // pace is what --clock asks for.

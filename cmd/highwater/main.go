@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"highwater/scenarios"
 )
 
 // command is one word after the program's name.
@@ -48,15 +46,11 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	all := commands()
 	at := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] })
 	if at < 0 {
-		hint := ""
 		names := make([]string, len(all))
 		for i, c := range all {
 			names[i] = c.name
 		}
-		if near := scenarios.Nearest(args[0], names); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		fmt.Fprintf(stderr, "highwater: there is no command %q%s\n\n", args[0], hint)
+		complain(stderr, "there is no command %q%s\n", args[0], meant(args[0], names...))
 		usage(stderr)
 		return 2
 	}

@@ -5,6 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
+
+	"highwater/scenarios"
 )
 
 // The exit codes of commands that judge something.
@@ -25,11 +28,31 @@ func newFlags(name, arguments string, stderr io.Writer) *flag.FlagSet {
 	return set
 }
 
+// parseFlags ends an error about an unknown flag with the nearest known one. The set has printed
+// the error itself by then, and its usage.
+func parseFlags(set *flag.FlagSet, args []string) error {
+	err := set.Parse(args)
+	if err == nil {
+		return nil
+	}
+	if name, unknown := strings.CutPrefix(err.Error(), undefinedFlag); unknown {
+		var known []string
+		set.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		if near := scenarios.Nearest(strings.TrimLeft(name, "-"), known); near != "" {
+			fmt.Fprintf(set.Output(), "there is no --%s; did you mean --%s?\n", name, near)
+		}
+	}
+	return err
+}
+
+// undefinedFlag is how package flag begins its error.
+const undefinedFlag = "flag provided but not defined: -"
+
 // parseMixed lets flags stand before, between and behind the other arguments. A bare -- ends the
 // flags. ok is false when the command ends here, with the exit code.
 func parseMixed(set *flag.FlagSet, args []string) (rest []string, code int, ok bool) {
 	for len(args) > 0 {
-		if err := set.Parse(args); err != nil {
+		if err := parseFlags(set, args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, exitGood, false
 			}
@@ -46,6 +69,14 @@ func parseMixed(set *flag.FlagSet, args []string) (rest []string, code int, ok b
 		rest, args = append(rest, left[0]), left[1:]
 	}
 	return rest, exitGood, true
+}
+
+// meant is a hint at the nearest of the valid words, or nothing.
+func meant(word string, valid ...string) string {
+	if near := scenarios.Nearest(word, valid); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 func complain(stderr io.Writer, format string, args ...any) {

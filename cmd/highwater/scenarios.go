@@ -25,7 +25,8 @@ func scenariosCommand(args []string, stdout, stderr io.Writer) int {
 	case "lint":
 		return lintScenarios(names, stdout, stderr)
 	default:
-		complain(stderr, "scenarios can list, show and lint, not %q", verb)
+		complain(stderr, "scenarios can list, show and lint, not %q%s", verb,
+			meant(verb, "list", "show", "lint"))
 		return exitBadInput
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,12 @@ func traceCommand(args []string, stdout, stderr io.Writer) int {
 	rest, code, ok := parseMixed(set, args)
 	if !ok {
 		return code
+	}
+	if verbs := []string{"check", "diff", "show", "convert"}; len(rest) > 0 &&
+		!slices.Contains(verbs, rest[0]) {
+		complain(stderr, "trace can check, diff, show and convert, not %q%s", rest[0],
+			meant(rest[0], verbs...))
+		return exitBadInput
 	}
 	if len(rest) < 2 {
 		set.Usage()
