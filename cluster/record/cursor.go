@@ -74,6 +74,60 @@ func (c *cursor) next(r *rawRecord) bool {
 	return true
 }
 
+// glance passes over one record of the shape that nearly all have: no headers, and no number of
+// more than two bytes. It says what a check of the whole batch wants to know. ok is false, and
+// nothing is passed, for a record of any other shape, be it right or wrong: next looks closer.
+func (c *cursor) glance() (timestampDelta int64, keyed, ok bool) {
+	b := c.rest
+	// A number is looked at before it is known to lie within the record, so that no check is
+	// needed for each: what follows the record is as long as a number.
+	if c.index == c.count || len(b) < shortBytesMax {
+		return 0, false, false
+	}
+	length, n := shortNumber(b)
+	end := n + int(length)
+	if n > shortBytesMax || length < recordBytesMin-1 || end > len(b)-shortBytesMax {
+		return 0, false, false
+	}
+	at := n + 1 // behind the attributes
+	timestampDelta, ofTimestamp := shortNumber(b[at:])
+	at += ofTimestamp
+	_, ofOffset := shortNumber(b[at:])
+	at += ofOffset
+	if max(ofTimestamp, ofOffset) > shortBytesMax || at > end {
+		return 0, false, false
+	}
+	key, ofKey := shortNumber(b[at:])
+	if at += ofKey + int(max(key, 0)); at > end {
+		return 0, false, false
+	}
+	value, ofValue := shortNumber(b[at:])
+	at += ofValue + int(max(value, 0))
+	if max(ofKey, ofValue) > shortBytesMax || min(key, value) < -1 || at != end-1 || b[at] != 0 {
+		return 0, false, false
+	}
+	c.rest = b[end:]
+	c.index++
+	return timestampDelta, key >= 0, true
+}
+
+// shortBytesMax is how many bytes of a varint shortNumber understands.
+const shortBytesMax = 2
+
+// shortNumber is the varint that b begins with, and its length; of one that is longer than
+// shortBytesMax only that it is longer.
+func shortNumber(b []byte) (v int64, n int) {
+	u := uint64(b[0])
+	if n = 1; u >= 0x80 {
+		second := uint64(b[1])
+		u = u&0x7f | second<<7
+		if n = 2; second >= 0x80 {
+			n = 3
+		}
+	}
+	return int64(u>>1) ^ -int64(u&1), n
+}
+
 // read takes a record's body apart, and says whether that went well.
 func (r *rawRecord) read(body []byte) bool {
 	if len(body) == 0 {

@@ -194,13 +194,24 @@ func (f *Facts) checkRecords(records []byte, v *Validation) *InvalidError {
 	}
 	var bad refusals
 	var raw rawRecord
-	for i := int32(0); c.next(&raw); i++ {
+	for i := int32(0); ; i++ {
+		delta, keyed, passed := int64(0), false, false
+		if len(f.FirstRecords) == v.KeepRecords {
+			delta, keyed, passed = c.glance()
+		}
+		if !passed {
+			if !c.next(&raw) {
+				break
+			}
+			delta, keyed = raw.TimestampDelta, raw.Key != nil
+			f.keep(&raw, v)
+		}
 		ms := f.MaxTimestamp
 		if !f.Attributes.LogAppendTime() {
-			ms = f.BaseTimestamp + raw.TimestampDelta
+			ms = f.BaseTimestamp + delta
 		}
-		f.note(&raw, i, ms, v)
-		if v.KeysRequired && raw.Key == nil {
+		f.note(i, keyed, ms)
+		if v.KeysRequired && !keyed {
 			bad.add(i, "a compacted topic takes no record without a key")
 		} else if !v.Timestamps.allows(ms) {
 			bad.timestamps = true
@@ -242,8 +253,8 @@ func (r *refusals) verdict() *InvalidError {
 	return bad
 }
 
-func (f *Facts) note(r *rawRecord, index int32, ms int64, v *Validation) {
-	if r.Key == nil && f.NullKey < 0 {
+func (f *Facts) note(index int32, keyed bool, ms int64) {
+	if !keyed && f.NullKey < 0 {
 		f.NullKey = index
 	}
 	if ms != noTimestamp {
@@ -252,6 +263,10 @@ func (f *Facts) note(r *rawRecord, index int32, ms int64, v *Validation) {
 		}
 		f.LatestTimestamp = max(f.LatestTimestamp, ms)
 	}
+}
+
+// keep copies what is told of a batch's first records.
+func (f *Facts) keep(r *rawRecord, v *Validation) {
 	if len(f.FirstRecords) < v.KeepRecords {
 		kept := r.Record
 		kept.Key, kept.Value = cut(kept.Key, v.KeepBytes), cut(kept.Value, v.KeepBytes)
