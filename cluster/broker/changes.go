@@ -15,6 +15,7 @@ import (
 
 // act does what changes of the image ask of this broker.
 func (b *Broker) act(changes []metadata.Change) {
+	deleted := false
 	for i := range changes {
 		if b.env.Dead() {
 			return
@@ -23,7 +24,7 @@ func (b *Broker) act(changes []metadata.Change) {
 		switch c.Kind {
 		case metadata.TopicDeleted:
 			b.topicDeleted(c.TopicBefore)
-			b.groups.topicDeleted(c.TopicBefore.Name)
+			deleted = true
 		case metadata.PartitionChanged:
 			if c.PartitionAfter != nil {
 				b.partitionChanged(c.TopicAfter, c.PartitionAfter)
@@ -31,6 +32,9 @@ func (b *Broker) act(changes []metadata.Change) {
 		case metadata.ConfigChanged:
 			b.configChanged(c)
 		}
+	}
+	if deleted && !b.env.Dead() {
+		b.groups.topicsDeleted()
 	}
 	if len(b.deletions) > 0 {
 		b.tryDeletions()

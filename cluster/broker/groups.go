@@ -29,17 +29,42 @@ func (c *groupCoordinators) init(b *Broker) {
 		return p
 	})
 	b.every("offsets-retention", b.config.Settings.OffsetsRetentionCheck, func() {
-		c.each(func(p *groupPartition) { p.groups.Expire() })
+		c.each(func(p *groupPartition) {
+			p.groups.Expire()
+			p.sweep()
+		})
 	})
 }
 
-// topicDeleted has every coordinator forget the topic's offsets.
-func (c *groupCoordinators) topicDeleted(topic string) {
-	c.each(func(p *groupPartition) { p.groups.TopicDeleted(topic) })
+// topicsDeleted has every coordinator forget offsets of topics that are gone.
+func (c *groupCoordinators) topicsDeleted() { c.each((*groupPartition).sweep) }
+
+// sweep forgets offsets of topics that are gone, after what was appended before is replayed: that
+// may commit some more of them.
+func (p *groupPartition) sweep() {
+	if n := len(p.pending); n > 0 {
+		p.await(p.pending[n-1].needs, p.forgetGone, func(int16) {})
+		return
+	}
+	p.forgetGone()
 }
 
-func (p *groupPartition) loaded() { p.groups.Loaded() }
-func (p *groupPartition) ended()  { p.groups.Close() }
+func (p *groupPartition) forgetGone() {
+	image := p.b.metadata.image
+	p.groups.Sweep(func(name string, id [16]byte) bool {
+		topic := image.TopicByName(name)
+		return topic != nil && (id == [16]byte{} || topic.ID == id)
+	})
+}
+
+// loaded also forgets offsets of topics that were deleted while nobody coordinated. Whoever led
+// before knew no topic that this broker does not know of yet: it led by an older image.
+func (p *groupPartition) loaded() {
+	p.groups.Loaded()
+	p.sweep()
+}
+
+func (p *groupPartition) ended() { p.groups.Close() }
 
 // replay, of replayed.
 func (p *groupPartition) replay(batch *loadedBatch) {

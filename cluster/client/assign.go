@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -61,29 +62,21 @@ func (m *membership) assign(members []kmsg.JoinGroupResponseMember) {
 	slices.SortFunc(group, func(a, b subscriber) int { return cmp.Compare(a.id, b.id) })
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
-	counts := map[string]int32{}
-	var next func()
-	next = func() {
+	o := c.begin(timeMax, func(code int16) { m.failed(code) })
+	o.attempt = func() {
 		if m.round != round {
 			return
 		}
-		if len(topics) == 0 {
-			m.sync(encodeAssignments(group, divide(m.protocol, group, counts)))
-			return
-		}
-		name := topics[0]
-		topics = topics[1:]
-		o := c.begin(timeMax, func(int16) { next() }) // a topic that is not there has no partitions
-		o.attempt = func() {
-			o.lookUp(name, func(t *topic) {
-				c.topics[name] = t
-				counts[name] = int32(len(t.partitions))
-				next()
-			})
-		}
-		o.attempt()
+		o.lookUpAll(topics, func() {
+			if m.round != round {
+				return
+			}
+			c.sizes.of(c, topics)
+			m.divided = maps.Clone(c.sizes.known)
+			m.sync(encodeAssignments(group, divide(m.protocol, group, m.divided)))
+		})
 	}
-	next()
+	o.attempt()
 }
 
 // divide gives each member its partitions, by the strategy that the group agreed on.

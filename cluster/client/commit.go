@@ -1,6 +1,8 @@
 package client
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -36,7 +38,7 @@ type committing struct {
 func (c *Consumer) commit(how string, done func(code int16)) {
 	var offsets []committing
 	for _, p := range c.positions {
-		if p.next >= 0 {
+		if p.next >= 0 && !c.sizes.gone(p.key.topic) {
 			offsets = append(offsets, committing{p.key, p.next})
 		}
 	}
@@ -63,6 +65,13 @@ func (c *Consumer) commit(how string, done func(code int16)) {
 	}
 	o := c.begin(requestTimeout, fail)
 	o.attempt = func() {
+		offsets = slices.DeleteFunc(offsets, func(x committing) bool {
+			return c.sizes.gone(x.key.topic)
+		})
+		if len(offsets) == 0 { // nothing of it is there any more
+			fail(kerr.UnknownTopicOrPartition.Code)
+			return
+		}
 		askCoordinator(o, &c.member.coordinator, 8, c.commitRequest(offsets), worstCommitted,
 			func(_ *kmsg.OffsetCommitResponse, code int16) {
 				switch {

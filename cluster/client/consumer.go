@@ -29,6 +29,7 @@ type Consumer struct {
 	assigned  bool        // by hand: done once
 	locating  bool        // positions are being found
 	fetching  map[event.NodeID]bool
+	sizes     sizes
 	seen      []Record // what polls returned, the newest seenMax
 	dropped   int64    // how many of them are no longer kept
 	failure   int16    // what the last poll threw, 0 when nothing
@@ -78,6 +79,7 @@ func NewConsumer(env *world.Env, name string, brokers []event.NodeID, place int,
 		Settings: strings.TrimSpace("topic=" + strings.Join(config.Topics, ",") + " " +
 			written(config.given))}.Emit(env.Events, event.RuleNone)
 	c.member.init(c)
+	c.ageMetadata()
 	c.lastCommit = env.Now()
 	if !config.Manual {
 		c.beginPoll(&poll{max: config.MaxPollRecords}, pollEvery)
@@ -200,7 +202,7 @@ func (c *Consumer) assign() bool {
 	}
 	for _, name := range c.config.Topics {
 		if c.topics[name] == nil {
-			c.learn(name)
+			c.refresh()
 			return false
 		}
 	}
@@ -213,23 +215,6 @@ func (c *Consumer) assign() bool {
 		}
 	}
 	return true
-}
-
-// learn asks what is to be known of a topic.
-func (c *Consumer) learn(name string) {
-	if c.locating {
-		return
-	}
-	c.locating = true
-	o := c.begin(timeMax, func(int16) { c.locating = false })
-	o.attempt = func() {
-		o.lookUp(name, func(t *topic) {
-			c.locating = false
-			c.topics[name] = t
-			c.advance()
-		})
-	}
-	o.attempt()
 }
 
 // own adds a partition to those assigned.

@@ -73,7 +73,14 @@ func (c *Consumer) lookUpOffset(p *position, special int64) {
 		}
 		c.advance()
 	}
-	r.operation.attempt = r.attempt
+	r.operation.attempt = func() {
+		if c.find(p.key) != p { // given up since, perhaps because the topic is gone
+			c.locating = false
+			c.advance()
+			return
+		}
+		r.attempt()
+	}
 	r.attempt()
 }
 
@@ -156,7 +163,7 @@ func (c *Consumer) fetch() {
 		if t == nil || int(p.key.partition) >= len(t.partitions) ||
 			t.partitions[p.key.partition].leader == event.NoNode {
 			c.backOff(p)
-			c.learn(p.key.topic)
+			c.refresh()
 			continue
 		}
 		leader := t.partitions[p.key.partition].leader

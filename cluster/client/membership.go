@@ -30,9 +30,12 @@ type membership struct {
 	lost        bool // what is owned was given to others without asking
 	round       int  // answers to an older join do not count
 	protocol    string
-	beat        *world.Timer
-	beating     bool
-	pollClock   *world.Timer
+	// divided are the sizes of the topics that this member divided as the group's leader, nil of
+	// another.
+	divided   map[string]int32
+	beat      *world.Timer
+	beating   bool
+	pollClock *world.Timer
 }
 
 func (m *membership) init(c *Consumer) {
@@ -51,10 +54,13 @@ func (m *membership) ready() bool {
 	switch {
 	case m.state == memberJoining:
 		return false
-	case m.state == memberStable && !m.rejoin:
+	case m.state == memberStable && !m.rejoin && !m.resized():
 		return true
 	}
 	reason := "the group rebalances"
+	if m.resized() {
+		reason = "the partitions of what the group reads have changed"
+	}
 	if m.state == memberUnjoined {
 		reason = "the consumer polls"
 	}
@@ -146,6 +152,7 @@ func (m *membership) joined(o *operation, r *kmsg.JoinGroupResponse, code int16)
 		m.protocol = *r.Protocol
 	}
 	if r.LeaderID != r.MemberID || r.SkipAssignment {
+		m.divided = nil
 		m.sync(nil)
 		return
 	}

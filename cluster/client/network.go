@@ -149,11 +149,7 @@ func (o *operation) withTopic(name string, f func(*topic)) {
 
 // lookUp asks a broker what is to be known of a topic.
 func (o *operation) lookUp(name string, f func(*topic)) {
-	request := kmsg.NewPtrMetadataRequest()
-	row := kmsg.NewMetadataRequestTopic()
-	row.Topic = &name
-	request.Topics = []kmsg.MetadataRequestTopic{row}
-	askAny(o, request, 12, func(response *kmsg.MetadataResponse) {
+	askAny(o, metadataOf([]string{name}), 12, func(response *kmsg.MetadataResponse) {
 		if len(response.Topics) != 1 {
 			o.retry(kerr.UnknownTopicOrPartition.Code)
 			return
@@ -167,6 +163,33 @@ func (o *operation) lookUp(name string, f func(*topic)) {
 		o.n.topics[name] = t
 		f(t)
 	})
+}
+
+// lookUpAll asks a broker what is to be known of topics, and forgets those that it does not know.
+func (o *operation) lookUpAll(names []string, f func()) {
+	askAny(o, metadataOf(names), 12, func(response *kmsg.MetadataResponse) {
+		for _, name := range names {
+			delete(o.n.topics, name)
+		}
+		for i := range response.Topics {
+			row := &response.Topics[i]
+			if row.Topic != nil && row.ErrorCode == 0 {
+				o.n.topics[*row.Topic] = topicOf(row)
+			}
+		}
+		f()
+	})
+}
+
+func metadataOf(names []string) *kmsg.MetadataRequest {
+	request := kmsg.NewPtrMetadataRequest()
+	request.Topics = []kmsg.MetadataRequestTopic{} // null would be all there are
+	for _, name := range names {
+		row := kmsg.NewMetadataRequestTopic()
+		row.Topic = &name
+		request.Topics = append(request.Topics, row)
+	}
+	return request
 }
 
 func topicOf(row *kmsg.MetadataResponseTopic) *topic {

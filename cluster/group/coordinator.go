@@ -121,7 +121,7 @@ func (c *Coordinator) Replay(r Record, by Author) error {
 		c.replayOffset(d, by)
 	case d.isOffset:
 		if g := c.find(d.group); g != nil {
-			delete(g.offsets, d.partition)
+			g.forgetOffset(d.partition)
 		}
 	case d.metadata != nil:
 		c.replayGroup(c.findOrCreate(d.group), d.metadata)

@@ -85,6 +85,17 @@ func (c *Coordinator) Offsets(group string) []Partition {
 
 func (g *group) partitions() []Partition { return sortedPartitions(g.offsets) }
 
+// forgetOffset takes over a tombstone. What open transactions would commit goes, too.
+func (g *group) forgetOffset(p Partition) {
+	delete(g.offsets, p)
+	for producer, offsets := range g.open {
+		delete(offsets, p)
+		if len(offsets) == 0 {
+			delete(g.open, producer)
+		}
+	}
+}
+
 // CheckOffsetDelete says whether offsets of a group may be deleted at all.
 func (c *Coordinator) CheckOffsetDelete(group string) int16 {
 	g := c.find(group)
@@ -116,14 +127,26 @@ func (c *Coordinator) DeleteOffsets(group string, partitions []Partition, done f
 	c.log.Append(records, Author{}, done)
 }
 
-// TopicDeleted forgets every group's offsets of a topic that is gone.
-func (c *Coordinator) TopicDeleted(topic string) {
+// Sweep writes tombstones for offsets of topics that are no longer there, those of open transactions
+// included; exists says whether one is, by name and, unless that is zero, by id.
+func (c *Coordinator) Sweep(exists func(topic string, id [16]byte) bool) {
 	var records []Record
 	for _, g := range c.ordered {
-		for _, p := range g.partitions() {
-			if p.Topic == topic {
-				records = append(records, Record{Key: offsetRecordKey(g.id, p)})
+		gone := map[Partition]Committed{}
+		for p, offset := range g.offsets {
+			if !exists(p.Topic, offset.TopicID) {
+				gone[p] = offset
 			}
+		}
+		for _, offsets := range g.open {
+			for p, offset := range offsets {
+				if !exists(p.Topic, offset.TopicID) {
+					gone[p] = offset
+				}
+			}
+		}
+		for _, p := range sortedPartitions(gone) {
+			records = append(records, Record{Key: offsetRecordKey(g.id, p)})
 		}
 	}
 	if len(records) > 0 {

@@ -2,6 +2,7 @@ package group
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -68,4 +69,14 @@ func TestProducerWithoutAMemberMayCommitInItsTransaction(t *testing.T) {
 	if code := b.c.CheckCommitInTransaction(ghost); code != kerr.UnknownMemberID.Code {
 		t.Errorf("an unknown member: %v", nameOf(code))
 	}
+}
+
+func TestDeletedTopicTakesOffsetsOfOpenTransactionsAlong(t *testing.T) {
+	b := newBench(t, quick())
+	b.commitInTransaction(7, 5)
+	b.c.Sweep(func(string, [16]byte) bool { return false })
+	b.pass(time.Second)
+	b.offset(-1, false)
+	b.c.EndTransaction(7, true)
+	b.offset(-1, false)
 }
