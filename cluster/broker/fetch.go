@@ -74,6 +74,7 @@ func (b *Broker) fetch(call *world.Call, r *Request) {
 		b.answer(call, &FetchAnswer{Response: response}, answered{code: code})
 		return
 	}
+	f.tellAsks()
 	if f.try(body.MaxWaitMillis <= 0 || len(f.wanted) == 0) {
 		return
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -32,12 +33,20 @@ type place struct {
 }
 
 // told keeps the events that tests look at.
-type told struct{ lines []string }
+type told struct{ lines, asks []string }
 
 func (c *told) Publish(full *event.Chunk) *event.Chunk {
 	for i := range full.Records {
 		if full.Records[i].Kind == event.KindResponseSent {
 			c.lines = append(c.lines, string(full.AppendJSON(nil, &full.Records[i])))
+		}
+		switch r := &full.Records[i]; r.Kind {
+		case event.KindFetchPositionChanged:
+			e := full.FetchPositionChanged(r)
+			c.asks = append(c.asks, fmt.Sprintf("%s-%d@%d", e.Topic, e.Partition, e.Offset))
+		case event.KindFetchPartitionDropped:
+			e := full.FetchPartitionDropped(r)
+			c.asks = append(c.asks, fmt.Sprintf("not %s-%d", e.Topic, e.Partition))
 		}
 	}
 	return &event.Chunk{}

@@ -16,6 +16,7 @@ type clientConnection struct {
 	host     string // its address, without the port
 	software string
 	waits    []*fetchWait // the fetches that wait on it, oldest first
+	asks     asks
 	// produces are those that wait for a transaction's verification, and those behind them.
 	produces []queuedProduce
 }

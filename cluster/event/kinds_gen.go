@@ -26,75 +26,77 @@ const (
 	KindClientDisconnected         Kind = 20
 	KindRequestReceived            Kind = 21
 	KindResponseSent               Kind = 22
-	KindWaitBegan                  Kind = 23
-	KindWaitEnded                  Kind = 24
-	KindLogOpened                  Kind = 25
-	KindBatchAppended              Kind = 26
-	KindRecordDescribed            Kind = 27
-	KindSegmentRolled              Kind = 28
-	KindSegmentDeleted             Kind = 29
-	KindLogStartOffsetMoved        Kind = 30
-	KindLogTruncated               Kind = 31
-	KindLeaderEpochStarted         Kind = 32
-	KindLogSynced                  Kind = 33
-	KindDuplicateSuppressed        Kind = 34
-	KindAppendRefused              Kind = 35
-	KindCleanerPassBegan           Kind = 36
-	KindSegmentsSwapped            Kind = 37
-	KindCleanerPassEnded           Kind = 38
-	KindLogDirFailed               Kind = 39
-	KindBecameLeader               Kind = 40
-	KindBecameFollower             Kind = 41
-	KindReplicaRemoved             Kind = 42
-	KindReplicaFetched             Kind = 43
-	KindHighWatermarkMoved         Kind = 44
-	KindIsrChangeProposed          Kind = 45
-	KindIsrChangeRefused           Kind = 46
-	KindIsrChanged                 Kind = 47
-	KindFollowerDiverged           Kind = 48
-	KindVoteStored                 Kind = 49
-	KindControllerStateChanged     Kind = 50
-	KindMetadataStored             Kind = 51
-	KindMetadataCommitted          Kind = 52
-	KindMetadataReplayed           Kind = 53
-	KindBrokerRegistered           Kind = 54
-	KindBrokerFenced               Kind = 55
-	KindBrokerUnfenced             Kind = 56
-	KindBrokerInControlledShutdown Kind = 57
-	KindTopicCreated               Kind = 58
-	KindTopicDeleted               Kind = 59
-	KindPartitionChanged           Kind = 60
-	KindConfigChanged              Kind = 61
-	KindProducerIDsAllocated       Kind = 62
-	KindRecordingTruncated         Kind = 63
-	KindGroupStateChanged          Kind = 64
-	KindGroupMemberJoined          Kind = 65
-	KindGroupMemberLeft            Kind = 66
-	KindRebalanceBegan             Kind = 67
-	KindRebalanceEnded             Kind = 68
-	KindOffsetCommitted            Kind = 69
-	KindClientStarted              Kind = 70
-	KindRecordsBuffered            Kind = 71
-	KindRecordsNotBuffered         Kind = 72
-	KindSendBlocked                Kind = 73
-	KindSendUnblocked              Kind = 74
-	KindBatchDrained               Kind = 75
-	KindBatchRequeued              Kind = 76
-	KindBatchBelieved              Kind = 77
-	KindProducerIDChanged          Kind = 78
-	KindClientTransactionChanged   Kind = 79
-	KindMembershipChanged          Kind = 80
-	KindPartitionAssigned          Kind = 81
-	KindPartitionRevoked           Kind = 82
-	KindPositionMoved              Kind = 83
-	KindRecordsPolled              Kind = 84
-	KindPositionCommitted          Kind = 85
-	KindCommitFailed               Kind = 86
-	KindTransactionStateChanged    Kind = 87
-	KindTransactionPartitionAdded  Kind = 88
-	KindTransactionBegan           Kind = 89
-	KindTransactionMarkerWritten   Kind = 90
-	KindLastStableOffsetMoved      Kind = 91
+	KindFetchPositionChanged       Kind = 23
+	KindFetchPartitionDropped      Kind = 24
+	KindWaitBegan                  Kind = 25
+	KindWaitEnded                  Kind = 26
+	KindLogOpened                  Kind = 27
+	KindBatchAppended              Kind = 28
+	KindRecordDescribed            Kind = 29
+	KindSegmentRolled              Kind = 30
+	KindSegmentDeleted             Kind = 31
+	KindLogStartOffsetMoved        Kind = 32
+	KindLogTruncated               Kind = 33
+	KindLeaderEpochStarted         Kind = 34
+	KindLogSynced                  Kind = 35
+	KindDuplicateSuppressed        Kind = 36
+	KindAppendRefused              Kind = 37
+	KindCleanerPassBegan           Kind = 38
+	KindSegmentsSwapped            Kind = 39
+	KindCleanerPassEnded           Kind = 40
+	KindLogDirFailed               Kind = 41
+	KindBecameLeader               Kind = 42
+	KindBecameFollower             Kind = 43
+	KindReplicaRemoved             Kind = 44
+	KindReplicaFetched             Kind = 45
+	KindHighWatermarkMoved         Kind = 46
+	KindIsrChangeProposed          Kind = 47
+	KindIsrChangeRefused           Kind = 48
+	KindIsrChanged                 Kind = 49
+	KindFollowerDiverged           Kind = 50
+	KindVoteStored                 Kind = 51
+	KindControllerStateChanged     Kind = 52
+	KindMetadataStored             Kind = 53
+	KindMetadataCommitted          Kind = 54
+	KindMetadataReplayed           Kind = 55
+	KindBrokerRegistered           Kind = 56
+	KindBrokerFenced               Kind = 57
+	KindBrokerUnfenced             Kind = 58
+	KindBrokerInControlledShutdown Kind = 59
+	KindTopicCreated               Kind = 60
+	KindTopicDeleted               Kind = 61
+	KindPartitionChanged           Kind = 62
+	KindConfigChanged              Kind = 63
+	KindProducerIDsAllocated       Kind = 64
+	KindRecordingTruncated         Kind = 65
+	KindGroupStateChanged          Kind = 66
+	KindGroupMemberJoined          Kind = 67
+	KindGroupMemberLeft            Kind = 68
+	KindRebalanceBegan             Kind = 69
+	KindRebalanceEnded             Kind = 70
+	KindOffsetCommitted            Kind = 71
+	KindClientStarted              Kind = 72
+	KindRecordsBuffered            Kind = 73
+	KindRecordsNotBuffered         Kind = 74
+	KindSendBlocked                Kind = 75
+	KindSendUnblocked              Kind = 76
+	KindBatchDrained               Kind = 77
+	KindBatchRequeued              Kind = 78
+	KindBatchBelieved              Kind = 79
+	KindProducerIDChanged          Kind = 80
+	KindClientTransactionChanged   Kind = 81
+	KindMembershipChanged          Kind = 82
+	KindPartitionAssigned          Kind = 83
+	KindPartitionRevoked           Kind = 84
+	KindPositionMoved              Kind = 85
+	KindRecordsPolled              Kind = 86
+	KindPositionCommitted          Kind = 87
+	KindCommitFailed               Kind = 88
+	KindTransactionStateChanged    Kind = 89
+	KindTransactionPartitionAdded  Kind = 90
+	KindTransactionBegan           Kind = 91
+	KindTransactionMarkerWritten   Kind = 92
+	KindLastStableOffsetMoved      Kind = 93
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -580,6 +582,50 @@ func (c *Chunk) ResponseSent(r *Record) ResponseSent {
 		Records:    int32(r.Values[7]),
 		Bytes:      int32(r.Values[8]),
 		Idle:       r.Values[9] != 0,
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e FetchPositionChanged) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindFetchPositionChanged, rule)
+	r.Values[0] = int64(e.Connection)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	r.Values[3] = int64(e.Offset)
+	return r.Seq
+}
+
+// FetchPositionChanged reads the fact back from a record of its kind.
+func (c *Chunk) FetchPositionChanged(r *Record) FetchPositionChanged {
+	return FetchPositionChanged{
+		Connection: NodeID(r.Values[0]),
+		Topic:      c.Text(r.Values[1]),
+		Partition:  int32(r.Values[2]),
+		Offset:     Offset(r.Values[3]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e FetchPartitionDropped) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindFetchPartitionDropped, rule)
+	r.Values[0] = int64(e.Connection)
+	r.Values[1] = em.text(e.Topic)
+	r.Values[2] = int64(e.Partition)
+	return r.Seq
+}
+
+// FetchPartitionDropped reads the fact back from a record of its kind.
+func (c *Chunk) FetchPartitionDropped(r *Record) FetchPartitionDropped {
+	return FetchPartitionDropped{
+		Connection: NodeID(r.Values[0]),
+		Topic:      c.Text(r.Values[1]),
+		Partition:  int32(r.Values[2]),
 	}
 }
 
@@ -2484,7 +2530,18 @@ var generatedRows = []Row{
 		{"bytes", Int32, "int32", "bytes"},
 		{"idle", Bool, "bool", ""},
 	}},
-	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch.", Fields: []Field{
+	{Kind: KindFetchPositionChanged, Name: "FetchPositionChanged", Area: "world", Emitted: "FetchPositionChanged says that a connection, or a built-in consumer, asks this broker for a partition from another offset than before. Of the first partition that a Fetch names its RequestReceived says it.", Fields: []Field{
+		{"connection", Int32, "NodeID", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"offset", Int64, "Offset", ""},
+	}},
+	{Kind: KindFetchPartitionDropped, Name: "FetchPartitionDropped", Area: "world", Emitted: "FetchPartitionDropped says that a connection, or a built-in consumer, no longer asks this broker for a partition.", Fields: []Field{
+		{"connection", Int32, "NodeID", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+	}},
+	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch. The partition is the first it waits for.", Fields: []Field{
 		{"wait", Int64, "int64", ""},
 		{"what", Text, "string", ""},
 		{"topic", Text, "string", ""},
@@ -3043,6 +3100,10 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.RequestReceived(r)
 	case KindResponseSent:
 		return c.ResponseSent(r)
+	case KindFetchPositionChanged:
+		return c.FetchPositionChanged(r)
+	case KindFetchPartitionDropped:
+		return c.FetchPartitionDropped(r)
 	case KindWaitBegan:
 		return c.WaitBegan(r)
 	case KindWaitEnded:

@@ -162,8 +162,27 @@ type ResponseSent struct {
 	Idle       bool
 }
 
+// FetchPositionChanged says that a connection, or a built-in consumer, asks this broker for a
+// partition from another offset than before. Of the first partition that a Fetch names its
+// RequestReceived says it.
+type FetchPositionChanged struct {
+	Connection NodeID
+	Topic      string
+	Partition  int32
+	Offset     Offset
+}
+
+// FetchPartitionDropped says that a connection, or a built-in consumer, no longer asks this broker
+// for a partition.
+type FetchPartitionDropped struct {
+	Connection NodeID
+	Topic      string
+	Partition  int32
+}
+
 // WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached,
-// by the high watermark for a produce and by the log for a fetch.
+// by the high watermark for a produce and by the log for a fetch. The partition is the first it waits
+// for.
 type WaitBegan struct {
 	Wait      int64
 	What      string // produce, fetch, follower-fetch

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { arc, stageGeometry } from '../js/layout/geometry.js';
-import { aggregate } from '../js/layout/flights.js';
+import { aggregate, flightOfClient } from '../js/layout/flights.js';
 import { offsetScale } from '../js/layout/scale.js';
 import { entriesOf, sceneOf } from '../js/layout/scene.js';
 import { whereabouts, whyNotYet } from '../js/layout/where.js';
@@ -64,14 +64,20 @@ const state = {
       records: [{ offset: '1', epoch: 5, key: 'order-6', value: '{}', timestamp: '0' }],
       copies: [
         copy(1, 1, [batch(0, 4), batch(1, 4)]),
-        copy(2, 2, [batch(0, 4), batch(1, 5)]),
-        copy(3, 1, [batch(0, 4), batch(1, 5)]),
+        copy(2, 2, [batch(0, 4), batch(1, 5)], { role: 'leader', followers: [{ node: 3, leo: '2' }] }),
+        copy(3, 1, [batch(0, 4), batch(1, 5)], { leader: 2 }),
       ],
     }],
   }],
+  // Its last fetch names another partition; it asks for this one, too.
+  asks: [{ by: 1048585, node: 2, topic: 'orders', partition: 0, offset: '2' },
+    { by: 1048585, node: 2, topic: 'pay', partition: 0, offset: '7' }],
+  waits: [['fetch', 1048585, 2], ['follower-fetch', 3, 2], ['fetch', 8, 2], ['produce', 8, 2]].map(
+    ([what, from, node], wait) => ({ wait: String(wait), node, what, for: from, topic: 'pay',
+      partition: 0, needs: '8', due: '0' })),
   clients: [
-    { connection: 9, node: 2, clientId: 'billing', requests: { Fetch: 3 }, open: 1,
-      lastRequest: { api: 'Fetch', topic: 'orders', partition: 0, offset: '2', at: '9' } },
+    { connection: 1048585, node: 2, clientId: 'billing', requests: { Fetch: 3 }, open: 1,
+      lastRequest: { api: 'Fetch', topic: 'pay', partition: 0, offset: '7', at: '9' } },
     { connection: 8, node: 2, clientId: 'checkout', requests: { Produce: 3 }, open: 0 },
   ],
 };
@@ -81,6 +87,11 @@ assert.equal(scene.focus.hw, 2);
 assert.equal(scene.brokers[0].verdict, 'dead');
 assert.deepEqual(scene.readers.map((reader) => [reader.id, reader.position]), [['billing', 2]]);
 assert.deepEqual(scene.producers.map((producer) => producer.id), ['checkout']);
+const askOf = (topic, node) => flightOfClient(scene, { event: 'RequestReceived', node,
+  fields: { connection: 1048585, request: '1', api: 'Fetch', topic, partition: 0, offset: '7' } }).text;
+assert.deepEqual([askOf('', 2), askOf('pay', 2), askOf('pay', 3)],
+  ['fetch from 2', 'fetch from 2', 'fetch']);
+assert.deepEqual(scene.waits.map((wait) => wait.isHere), [true, true, false, false]);
 assert.equal(scene.vitals.underReplicated, 1);
 const cells = entriesOf(scene.focus, scene.focus.copies.get(2), 0, 2);
 assert.deepEqual(cells.map((cell) => cell.key), ['', 'order-6']);

@@ -417,3 +417,23 @@ func TestRecordsOfATopicMadeAgainAreNotThoseOfTheFormer(t *testing.T) {
 		t.Error("a record of the deleted topic is found in the new one")
 	}
 }
+
+func TestFetchIsSaidToWaitForEachPartitionThatItAsksFor(t *testing.T) {
+	s, mistakes := scenarios.ParseScenario("many.md", []byte("---\ntitle: Many\n---\n```highwater\n"+
+		"topic a replicas=1,2,3\ntopic b replicas=1,2,3\ntopic c replicas=1,2,3\nsend a value=v\n"+
+		"consumer two topic=a,b group=g from=earliest\nsleep 8s\n```\n"))
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	r := record(t, s)
+	for topic, want := range map[string]int{"a": 3, "b": 3, "c": 2} {
+		a := r.why("fetch", topic, r.last())
+		if len(a.NotYet) != want {
+			t.Errorf("%s: %s %v", topic, a.Title, a.NotYet)
+		}
+	}
+	r.says(r.why("fetch", "b", r.last()).NotYet, "for offset 0 to be passed", event.RuleLongPoll,
+		event.KindWaitBegan)
+	r.says(r.why("fetch", "a", r.last()).NotYet, "for offset 1 to be passed", event.RuleLongPoll,
+		event.KindWaitBegan)
+}

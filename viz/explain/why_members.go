@@ -174,9 +174,10 @@ func (w *witness) whyFetch(a *Answer) {
 // waiting lists the waits on this partition, the oldest first.
 func (w *witness) waiting(want func(what string) bool) []model.Wait {
 	var found []model.Wait
-	w.state.Waits.Each(func(wait *model.Wait) {
-		if want(wait.What) && w.isHere(wait.Topic, wait.Partition) {
+	w.state.EachWait(w.partition, func(wait *model.Wait, needs event.Offset) {
+		if want(wait.What) {
 			found = append(found, *wait)
+			found[len(found)-1].Needs = needs
 		}
 	})
 	slices.SortStableFunc(found, func(a, b model.Wait) int { return cmp.Compare(a.Since, b.Since) })

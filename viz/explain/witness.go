@@ -42,10 +42,7 @@ func (w *witness) see(f *fact) {
 	case event.KindMessageSent:
 		w.seeMessage(f)
 	case event.KindWaitBegan:
-		e := f.chunk.WaitBegan(f.Record)
-		if w.isHere(e.Topic, e.Partition) {
-			w.waits[e.Wait] = f
-		}
+		w.waits[f.chunk.WaitBegan(f.Record).Wait] = f // a fetch waits for more than it names
 	case event.KindWaitEnded:
 		delete(w.waits, f.chunk.WaitEnded(f.Record).Wait)
 	case event.KindResponseSent:

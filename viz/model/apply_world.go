@@ -17,9 +17,15 @@ func (s *State) applyWorld(c *event.Chunk, r *event.Record) {
 	case event.KindMessageDropped:
 		s.Messages.remove(c.MessageDropped(r).Message)
 	case event.KindRequestReceived:
-		s.requestReceived(c.RequestReceived(r))
+		s.requestReceived(r.Node, c.RequestReceived(r))
 	case event.KindResponseSent:
 		s.responseSent(c.ResponseSent(r))
+	case event.KindFetchPositionChanged:
+		e := c.FetchPositionChanged(r)
+		s.asked(Ask{e.Connection, r.Node, e.Topic, e.Partition, e.Offset})
+	case event.KindFetchPartitionDropped:
+		e := c.FetchPartitionDropped(r)
+		s.askDropped(Ask{By: e.Connection, Node: r.Node, Topic: e.Topic, Partition: e.Partition})
 	case event.KindWaitBegan:
 		s.waitBegan(r.Node, c.WaitBegan(r))
 	case event.KindWaitEnded:
@@ -103,6 +109,7 @@ func (s *State) forgetMemory(n *Node) {
 	n.MetadataCommitted, n.MetadataOffset, n.MetadataLeader = -1, -1, event.NoNode
 	s.Timers.removeIf(func(t *Timer) bool { return t.Node == n.ID })
 	s.Waits.removeIf(func(w *Wait) bool { return w.Node == n.ID })
+	s.dropAsks(n.ID)
 	if p := s.Program(n.ID); p != nil {
 		p.end()
 	}
@@ -199,13 +206,17 @@ func (s *State) applyClient(c *event.Chunk, r *event.Record) {
 	case event.KindClientDisconnected:
 		e := c.ClientDisconnected(r)
 		delete(s.clients, e.Connection)
+		s.dropAsks(e.Connection)
 		s.Clients = slices.DeleteFunc(s.Clients, func(c *Client) bool {
 			return c.Connection == e.Connection
 		})
 	}
 }
 
-func (s *State) requestReceived(e event.RequestReceived) {
+func (s *State) requestReceived(node event.NodeID, e event.RequestReceived) {
+	if e.API == "Fetch" && e.Topic != "" {
+		s.asked(Ask{e.Connection, node, e.Topic, e.Partition, e.Offset})
+	}
 	client := s.clients[e.Connection]
 	if client == nil {
 		return

@@ -23,7 +23,7 @@ func (s *State) Clone() *State {
 		p.Batches, p.Partitions = slices.Clone(p.Batches), slices.Clone(p.Partitions)
 	})
 	c.Messages, c.Waits, c.Timers = s.Messages.clone(), s.Waits.clone(), s.Timers.clone()
-	c.Configs = slices.Clone(s.Configs)
+	c.Asks, c.Configs = slices.Clone(s.Asks), slices.Clone(s.Configs)
 	c.Counters.Events = slices.Clone(s.Counters.Events)
 	c.Counters.Unknown = maps.Clone(s.Counters.Unknown)
 	c.reindex()

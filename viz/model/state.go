@@ -21,6 +21,7 @@ const (
 	holesMax        = 128
 	unknownKindsMax = 32
 	programsMax     = 256
+	asksMax         = 1024
 	ownBatchesMax   = 64  // of one producer, kept one by one
 	ownPartsMax     = 128 // of one producer or consumer
 
@@ -44,6 +45,8 @@ type State struct {
 	Clients   []*Client `json:"clients"`
 	// Programs are the built-in producers and consumers.
 	Programs []*Program `json:"programs"`
+	// Asks are what outside clients and built-in consumers fetch, by who asks and whom.
+	Asks []Ask `json:"asks"`
 	// Transactions are the transactional ids, as their coordinators replayed them.
 	Transactions []*Transaction `json:"transactions"`
 	// Messages are those under way, Waits the requests that wait at a node, Timers those armed; all
@@ -311,20 +314,6 @@ type Message struct {
 	Idle          bool         `json:"idle"`
 }
 
-// Wait is a request that a node cannot answer yet.
-type Wait struct {
-	ID        int64        `json:"wait,string"`
-	Node      event.NodeID `json:"node"`
-	For       event.NodeID `json:"for"`
-	What      string       `json:"what"` // produce, fetch, follower-fetch
-	Topic     string       `json:"topic"`
-	Partition int32        `json:"partition"`
-	Idle      bool         `json:"idle"`
-	Needs     event.Offset `json:"needs,string"`
-	Due       int64        `json:"due,string"`
-	Since     int64        `json:"since,string"`
-}
-
 // Timer is one that is armed.
 type Timer struct {
 	ID   int64        `json:"timer,string"`
@@ -494,7 +483,8 @@ type NotKept struct {
 	Clients    int64 `json:"clients"`
 	Configs    int64 `json:"configs"`
 	Partitions int64 `json:"partitions"` // events about partitions beyond the bound
-	Programs   int64 `json:"programs"`   // events about producers and consumers beyond the bounds
+	Asks       int64 `json:"asks"`
+	Programs   int64 `json:"programs"` // events about producers and consumers beyond the bounds
 	// Transactions counts events about transactional ids beyond the bound.
 	Transactions int64 `json:"transactions"`
 }

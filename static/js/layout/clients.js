@@ -140,6 +140,8 @@ function slotsOf(program, focus, batchBytes) {
 /** Connections with the same client id are one client; what it asks for says what it is. */
 function outsidersOf(state, focus, taken) {
 	const byName = new Map();
+	const asks = (state.asks ?? []).filter((ask) => focus && ask.topic === focus.topic &&
+		ask.partition === focus.partition);
 	const own = (state.nodes ?? []).filter((node) => node.role === 'client').map(({ id }) => id);
 	if (own.length) {
 		const isAlive = state.nodes.some((node) => node.id === own[0] && node.alive);
@@ -150,12 +152,12 @@ function outsidersOf(state, focus, taken) {
 		const id = taken.has(given) ? `${given}, outside` : given;
 		const client = byName.get(id) ?? blank(id);
 		byName.set(id, client);
-		addConnection(client, connection, focus);
+		addConnection(client, connection, focus, asks);
 	}
 	return [...byName.values()];
 }
 
-function addConnection(client, connection, focus) {
+function addConnection(client, connection, focus, asks) {
 	const { lastRequest: last } = connection;
 	const counts = connection.requests ?? {};
 	client.connections.push(connection.connection);
@@ -171,10 +173,9 @@ function addConnection(client, connection, focus) {
 		client.last = { api: last.api, node: connection.node, at: Number(last.at) };
 	}
 	const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
-	client.isHere ||= Boolean(isHere);
-	if (last.api === 'Fetch' && isHere) {
-		client.position = Math.max(client.position ?? 0, Number(last.offset));
-	}
+	const ask = asks.find(({ by }) => by === connection.connection);
+	client.isHere ||= Boolean(isHere || ask);
+	if (ask) client.position = Math.max(client.position ?? 0, Number(ask.offset));
 }
 
 /** Whether a batch of a producer is the one that carries the followed record.

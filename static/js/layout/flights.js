@@ -88,7 +88,7 @@ export function flightOfClient(scene, event, follow) {
 	};
 	const face = isAnswer
 		? clientAnswer(scene, fields, message, follow)
-		: clientQuestion(scene, fields, message);
+		: clientQuestion(scene, fields, message, node);
 	return { ...flight, ...face };
 }
 
@@ -123,14 +123,21 @@ function produceOf(scene, message, client, follow) {
 
 const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };
 
-function clientQuestion(scene, fields, message) {
+function clientQuestion(scene, fields, message, to) {
 	if (fields.api === 'Produce') {
 		// What it carries has no offset before the leader appends it, so there is no key to show.
 		const count = `${message.records} ${message.records === 1 ? 'record' : 'records'}`;
 		const where = concerns(scene, message) ? '' : ` to ${message.topic}-${message.partition}`;
 		return { kind: 'parcel', chips: [`${count}${where}`], note: acksOf(fields.acks) };
 	}
-	if (fields.api === 'Fetch') return { kind: 'ask', text: `fetch from ${message.offset}` };
+	if (fields.api === 'Fetch') {
+		// A fetch asks for more than it names.
+		const position = scene.focus?.leader === to
+			? scene.clientOf.get(Number(fields.connection))?.position : null;
+		const from = position ?? (concerns(scene, message) ? message.offset : null);
+		if (from !== null) return { kind: 'ask', text: `fetch from ${from}` };
+		return { kind: 'ask', text: 'fetch', dim: true };
+	}
 	return { kind: 'ask', text: wordsOf(fields.api), dim: true };
 }
 

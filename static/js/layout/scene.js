@@ -3,6 +3,7 @@
 
 import { clientsOf } from './clients.js';
 import { threadAt, threadsOf } from './threads.js';
+import { waitsFor } from '../model/asks.js';
 
 const NO_LEADER = -1;
 const INTERNAL = /^__/;
@@ -39,7 +40,7 @@ export function sceneOf(state, wanted) {
 		focus,
 		pipes: focus ? pipesOf(topics, focus) : [],
 		...clients,
-		waits: listOf(state.waits).map(waitOf),
+		waits: waitsOf(state, focus),
 		timers: listOf(state.timers).map(timerOf),
 		messages: listOf(state.messages).map(messageOf),
 		links: listOf(state.links).map(linkOf),
@@ -281,6 +282,13 @@ function pipesOf(topics, focus) {
 		const most = Math.max(4, ...[...levels.values()].map((level) => level.leo));
 		return { partition: p.partition, leader: p.leader, levels, capacity: most * 1.25 };
 	});
+}
+
+function waitsOf(state, focus) {
+	const here = focus && listOf(state.topics).find(({ name }) => name === focus.topic)
+		?.partitions.find(({ partition }) => partition === focus.partition);
+	return listOf(state.waits).map((wait) => (
+		{ ...waitOf(wait), isHere: Boolean(here) && waitsFor(state, wait, here, focus.topic) }));
 }
 
 const waitOf = (wait) => ({

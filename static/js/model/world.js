@@ -1,5 +1,6 @@
 // Folds the kinds of nodes, links, clients, messages, timers and waits.
 
+import { askDropped, asked, dropAsks } from "./asks.js";
 import { findCopy, insertSorted, linkAt, nodeAt } from "./places.js";
 import { endProgram } from "./program.js";
 
@@ -22,6 +23,8 @@ export function applyWorld(state, event) {
 		case "MessageDropped": return remove(state.messages, "message", f.message);
 		case "RequestReceived": return requestReceived(state, event);
 		case "ResponseSent": return responseSent(state, event);
+		case "FetchPositionChanged": return asked(state, event);
+		case "FetchPartitionDropped": return askDropped(state, event);
 		case "WaitBegan":
 			return put(state, "waits", waitsMax, "wait", {
 				wait: f.wait, node: event.node, for: f.for, what: f.what, topic: f.topic,
@@ -35,7 +38,9 @@ export function applyWorld(state, event) {
 		case "TimerCancelled": return remove(state.timers, "timer", f.timer);
 		case "ClientConnected": return clientConnected(state, event);
 		case "ClientIdentified": return clientIdentified(state, f);
-		case "ClientDisconnected": return remove(state.clients, "connection", f.connection);
+		case "ClientDisconnected":
+			dropAsks(state, f.connection);
+			return remove(state.clients, "connection", f.connection);
 		case "LinkCut": return setLink(state, f, { cut: true });
 		case "LinkHealed": return setLink(state, f, { cut: false });
 		case "LinkDelayed": return setLink(state, f, { latency: f.latency });
@@ -114,6 +119,7 @@ function forgetMemory(state, node) {
 	state.timers = state.timers.filter((t) => t.node !== node.id);
 	state.waits = state.waits.filter((w) => w.node !== node.id);
 	state.clients = state.clients.filter((c) => c.node !== node.id);
+	dropAsks(state, node.id);
 	endProgram(state, node.id);
 	for (const topic of state.topics) {
 		for (const partition of topic.partitions) {
@@ -174,6 +180,7 @@ function clientIdentified(state, f) {
 
 function requestReceived(state, event) {
 	const f = event.fields;
+	if (f.api === "Fetch" && f.topic) asked(state, event);
 	const client = findClient(state, f.connection);
 	if (!client) return;
 	const known = Object.keys(client.requests);

@@ -243,9 +243,8 @@ const isFetch = /fetch$/;
 
 function drawWaiting({ scene, act }, id) {
 	const counts = new Map();
-	const { focus } = scene;
 	for (const wait of scene.waits) {
-		if (wait.topic !== focus.topic || wait.partition !== focus.partition) continue;
+		if (!wait.isHere) continue;
 		const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
 		if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
 	}
