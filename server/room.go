@@ -41,10 +41,13 @@ type place struct {
 // followed names one record.
 type followed struct {
 	Topic     string `json:"topic"`
+	TopicID   string `json:"topicId"`
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
 	Epoch     int32  `json:"epoch"`
 	Key       string `json:"key"`
+	// Seq is an event at which it was there.
+	Seq int64 `json:"seq"`
 	// Maker is the built-in producer that made it, nil if none did.
 	Maker *struct {
 		Node  int32  `json:"node"`
@@ -56,7 +59,7 @@ type followed struct {
 func (p *place) problem() string {
 	texts := []string{p.World, p.Topic}
 	if p.Follow != nil {
-		texts = append(texts, p.Follow.Topic, p.Follow.Key)
+		texts = append(texts, p.Follow.Topic, p.Follow.TopicID, p.Follow.Key)
 		if p.Follow.Maker != nil {
 			texts = append(texts, p.Follow.Maker.Batch)
 		}

@@ -170,6 +170,10 @@ func TestLayoutSaysWhoReadsAndWhatBecameOfRecords(t *testing.T) {
 	runScript(t, "testdata/clients.mjs")
 }
 
+func TestFollowedIsTheVeryRecordAndNoOtherAtItsPlace(t *testing.T) {
+	runScript(t, "testdata/following.mjs")
+}
+
 func TestCaptionTellsWhatMatteredAndTheListFoldsCrowds(t *testing.T) {
 	runScript(t, "testdata/telling.mjs")
 }

@@ -5,6 +5,10 @@ import (
 	"strconv"
 )
 
+// mainPath leads to the cluster that outside clients talk to. It names the world, because the page
+// without a name begins a first visit with the story.
+const mainPath = "/?world=main"
+
 // Page is what the main page shows before its first event arrives.
 type Page struct {
 	// WorldID names the world whose events the page follows; "main" is the one that outside Kafka

@@ -1,7 +1,7 @@
 // Checks of what the caption and the list of events say; the Go test runs it.
 
 import assert from 'node:assert/strict';
-import { joins, mostTelling } from '../js/ui/telling.js';
+import { asides, joins, mostTelling, turnsOf } from '../js/ui/telling.js';
 
 const event = (seq, kind, fields = {}, rule = '') =>
   ({ seq: String(seq), node: 1, event: kind, fields, rule });
@@ -30,3 +30,23 @@ const come = ['ClientIdentified', 'ClientConnected'];
 assert.deepEqual(fold([...come, ...come, ...come]), ['3 clients connect.']);
 assert.deepEqual(fold(['ClientConnected', 'BatchAppended', 'ClientConnected']).length, 3);
 assert.deepEqual(fold(['ClientDisconnected', 'ClientDisconnected']), ['2 clients leave.']);
+
+// What a check asks the brokers is not told; what it checks, and what a command caused, is.
+const chain = (first, command) => [
+  { ...event(first, 'CommandRan', { command, by: 'scenario' }), cause: '0' },
+  { ...event(first + 1, 'MessageSent'), cause: String(first) },
+  { ...event(first + 2, 'ClientIdentified', { clientId: 'highwater' }), cause: String(first + 1) },
+];
+const told = [...chain(20, 'expect values("orders-0") == ["order-1"]'), ...chain(30, 'send orders')];
+const isAside = asides((seq) => told.find((each) => Number(each.seq) === seq));
+assert.deepEqual(told.map(isAside), [false, true, true, false, false, false]);
+assert.equal(mostTelling([told[2], told[0], rise], 20, isAside), rise);
+const cleaned = { ...event(40, 'CleanerPassBegan'), cause: '20' };
+assert.equal(isAside(cleaned), false, 'only what the check asked somebody is its own');
+
+// Moves of a high watermark are one as long as each goes on where the last one ended.
+const move = (seq, before, after) => event(seq, 'HighWatermarkMoved',
+  { ...orders, before: String(before), after: String(after) }, 'hw.min-of-isr');
+const moves = (...list) => turnsOf(list).map(({ fields }) => [fields.before, fields.after]);
+assert.deepEqual(moves(move(1, 0, 1), move(2, 1, 3)), [['0', '3']]);
+assert.deepEqual(moves(move(1, 3, 303), move(2, 0, 1), move(3, 1, 3)), [['3', '303'], ['0', '3']]);

@@ -178,6 +178,9 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 		e := c.PositionMoved(r)
 		if part := s.part(p, e.Topic, e.Partition); part != nil {
 			part.Began, part.Position = e.After, e.After
+			if e.Reason == "committed" { // what the coordinator answered is what the group committed
+				part.Committed = e.After
+			}
 		}
 	case event.KindRecordsPolled:
 		e := c.RecordsPolled(r)

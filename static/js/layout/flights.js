@@ -3,7 +3,8 @@
 
 import { REST, producerColumn, readerColumn } from './geometry.js';
 import { carries } from './clients.js';
-import { recordAt } from './scene.js';
+import { isOf, recordAt } from './scene.js';
+import { epochIn } from './where.js';
 
 const CHIPS_MOST = 2;
 const ELEMENTS_MOST = 24;
@@ -74,6 +75,7 @@ export function flightOfClient(scene, event, follow) {
 	// Clients inside the cluster send messages, as brokers do, and those fly already.
 	if (!column || connection < FIRST_OUTSIDE) return null;
 	const message = {
+		from: node,
 		topic: fields.topic,
 		partition: fields.partition,
 		offset: Number(fields.offset),
@@ -168,17 +170,18 @@ function chipsOf(scene, message, follow) {
 		const text = `${message.records} × ${message.topic}-${message.partition}`;
 		return { chips: [text], followed: false };
 	}
+	const epochAt = message.epochAt ??
+		((offset) => epochIn(focus.copies.get(message.from), offset));
 	const chips = [];
-	let followed = false;
 	for (let i = 0; i < Math.min(message.records, CHIPS_MOST); i += 1) {
 		const offset = message.offset + i;
-		chips.push(recordAt(focus, offset)?.key || `#${offset}`);
+		const epoch = epochAt(offset);
+		chips.push(recordAt(focus, offset, epoch < 0 ? undefined : epoch)?.key || `#${offset}`);
 	}
 	if (message.records > CHIPS_MOST) chips.push(`+${message.records - CHIPS_MOST}`);
-	if (follow && concerns(scene, follow)) {
-		const last = message.offset + message.records;
-		followed = follow.offset >= message.offset && follow.offset < last;
-	}
+	// At one offset there can have been two records; the epoch in the sender's log says which.
+	const followed = isOf(focus, follow) && follow.offset >= message.offset &&
+		follow.offset < message.offset + message.records && epochAt(follow.offset) === follow.epoch;
 	return { chips, followed };
 }
 

@@ -87,6 +87,7 @@ function verdictOf(power, node) {
 
 const topicOf = (topic) => ({
 	name: topic.name,
+	id: topic.topicId ?? '',
 	partitions: listOf(topic.partitions).map(partitionOf),
 });
 
@@ -189,6 +190,7 @@ function focusOf(topics, wanted, configs) {
 	return {
 		...partition,
 		topic: topic.name,
+		topicId: topic.id,
 		name: `${topic.name}-${partition.partition}`,
 		partitions: topic.partitions.map((p) => p.partition),
 		copies,
@@ -225,6 +227,13 @@ function recordsOf({ described, describedEver }) {
 	}
 	return byOffset;
 }
+
+/** Whether a followed record is one of the partition in focus. A topic that was made again under
+ *  its name has another id, and none of the records of the first.
+ *  @returns {boolean} */
+export const isOf = (focus, follow) =>
+	Boolean(focus && follow) && follow.topic === focus.topic &&
+	follow.partition === focus.partition && (follow.topicId ?? '') === focus.topicId;
 
 /** The record at an offset as it was written in an epoch, if it was described.
  *  @returns {{key: string, value: string} | undefined} */

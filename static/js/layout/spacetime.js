@@ -3,6 +3,7 @@
 
 import { flightOfMessage } from './flights.js';
 import { messageOf } from './scene.js';
+import { epochIn } from './where.js';
 
 const CLIENT_LANES = 3;
 const ARROWS_MOST = 160;
@@ -64,14 +65,16 @@ export function spacetime(scene, events, seq, follow) {
 	const lanes = lanesOf(scene, events);
 	const laneOf = new Map(lanes.flatMap(({ nodes }, i) => nodes.map((node) => [node, i])));
 	const open = new Map();
+	const past = pastOf(scene);
 	const arrows = [];
 	const marks = [];
 	let idle = 0;
 	for (const event of events) {
 		const { fields } = event;
+		past.take(event);
 		if (event.event === 'MessageSent' && fields.idle) idle += 1;
 		if (fields.idle) continue;
-		const arrow = arrowOf(scene, event, laneOf, open, follow);
+		const arrow = arrowOf(scene, event, laneOf, { open, past, follow });
 		if (arrow) arrows.push(arrow);
 		const text = isOfFocus(fields, scene.focus) && TOLD[event.event]?.(event);
 		if (text && laneOf.has(event.node)) {
@@ -97,14 +100,38 @@ function nearest(list, seq, most) {
 	return [...list].sort((a, b) => far(a) - far(b)).slice(0, most).sort((a, b) => a.seq - b.seq);
 }
 
+/** What the logs of the partition in focus held while the messages were sent. */
+function pastOf({ focus }) {
+	const logs = new Map(); // by broker, what it appended, in order
+	return {
+		take({ event, node, fields }) {
+			if (event !== 'BatchAppended' && event !== 'LogTruncated') return;
+			if (!isOfFocus(fields, focus)) return;
+			const log = logs.get(node) ?? [];
+			if (event === 'LogTruncated') {
+				logs.set(node, log.filter(({ last }) => last < Number(fields.after)));
+				return;
+			}
+			log.push({ base: Number(fields.baseOffset), last: Number(fields.lastOffset),
+				epoch: fields.leaderEpoch });
+			logs.set(node, log);
+		},
+		of(node) {
+			const log = logs.get(node) ?? [];
+			return (offset) => (log.findLast(({ base, last }) => base <= offset && offset <= last)?.epoch ??
+				epochIn(focus.copies.get(node), offset));
+		},
+	};
+}
+
 /** An arrow is complete once its message is delivered or dropped; one under way ends at its own
  *  event until then. */
-function arrowOf(scene, { event, seq, node, fields }, laneOf, open, follow) {
+function arrowOf(scene, { event, seq, node, fields }, laneOf, { open, past, follow }) {
 	if (event === 'MessageSent') {
 		const from = laneOf.get(node);
 		const to = laneOf.get(fields.to);
 		if (from === undefined || to === undefined) return null;
-		const message = messageOf({ ...fields, from: node });
+		const message = { ...messageOf({ ...fields, from: node }), epochAt: past.of(node) };
 		const face = flightOfMessage(scene, message, follow) ?? {};
 		const says = [face.text, ...(face.chips ?? []), face.note].filter(Boolean).join(' ');
 		const arrow = { seq: Number(seq), from, to, sent: Number(seq), arrives: null, lost: false,

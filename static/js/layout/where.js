@@ -3,30 +3,50 @@
 // down) or gone.
 
 import { idList, shortOffset } from './format.js';
-import { isHole } from './scene.js';
+import { isHole, isOf } from './scene.js';
 import { threadAt } from './threads.js';
 
 /**
- * @typedef {{topic: string, partition: number, offset: number, epoch: number, key: string,
- *   maker: {node: number, batch: string} | null}} Follow its maker is the producer and its batch
+ * @typedef {{topic: string, topicId: string, partition: number, offset: number, epoch: number,
+ *   key: string, seq: number, maker: {node: number, batch: string} | null}} Follow its maker is the
+ *   producer and its batch; at the event seq it was there
  * @typedef {{id: string, label: string, status: string, note: string}} Station
  */
 
-/** @param {object} scene @param {Follow} follow @returns {Station[]} */
-export function whereabouts(scene, follow) {
+const LOST = 'lost';
+const BELIEFS = { acknowledged: 'acknowledged', failed: 'failed', unknown: 'unknown to it' };
+
+/** @param {object} scene @param {Follow} follow
+ *  @param {string} [belief] what its producer believes of its batch for good; '' for nothing yet
+ *  @returns {Station[]} */
+export function whereabouts(scene, follow, belief = '') {
 	const { focus } = scene;
-	if (!focus || focus.topic !== follow.topic || focus.partition !== follow.partition) return [];
+	const fate = fateOfTopic(scene, follow);
+	if (fate) {
+		return [{ id: 'topic', label: `topic ${follow.topic}`, status: fate,
+			note: fate === 'gone' ? 'deleted' : 'not yet' }];
+	}
+	if (!isOf(focus, follow)) return [];
 	const brokers = inOrder(focus);
 	const holders = brokers.map((id) => atBroker(scene, id, follow));
 	const leading = focus.leading;
 	const isThere = leading !== null && holds(leading, follow);
 	const isCommitted = isThere && follow.offset < leading.hw;
+	const end = committed(focus, follow, isThere, isCommitted);
 	return [
-		sent(scene, follow, holders),
+		sent(scene, follow, holders, belief),
 		...holders,
-		committed(focus, follow, isThere, isCommitted),
-		...read(scene, follow, isCommitted),
+		end,
+		...read(scene, follow, isCommitted, end.note === LOST),
 	];
+}
+
+/** What became of the topic of a record, which an id tells from others of its name: 'gone' when it
+ *  was deleted, 'ahead' before it was made, '' while it is there. */
+export function fateOfTopic({ topics, seq }, follow) {
+	const now = topics.find((topic) => topic.name === follow.topic);
+	if (now?.id === (follow.topicId ?? '')) return '';
+	return seq < (follow.seq ?? 0) ? 'ahead' : 'gone';
 }
 
 /** The leader first, then the followers. */
@@ -36,10 +56,14 @@ function inOrder(focus) {
 }
 
 /** Whether a copy holds the record, and not another one at its offset. */
-export function holds(copy, { offset, epoch }) {
-	if (!copy || offset >= copy.leo || isHole(copy, offset)) return false;
-	const batch = batchAt(copy, offset);
-	return batch ? batch.epoch === epoch : epochAt(copy, offset) === epoch;
+export const holds = (copy, { offset, epoch }) =>
+	Boolean(copy) && !isHole(copy, offset) && epochIn(copy, offset) === epoch;
+
+/** In which epoch the record at an offset of a copy was written; -1 where there is none.
+ *  @returns {number} */
+export function epochIn(copy, offset) {
+	if (!copy || offset >= copy.leo) return -1;
+	return batchAt(copy, offset)?.epoch ?? epochAt(copy, offset);
 }
 
 const batchAt = (copy, offset) =>
@@ -85,7 +109,7 @@ function committed(focus, follow, isThere, isCommitted) {
 	const copies = [...focus.copies.values()];
 	const isLost = !isThere && (follow.offset < focus.hw ||
 		(!copies.some((copy) => holds(copy, follow)) && copies.some((copy) => wasCut(copy, follow))));
-	if (isLost) return { ...station, status: 'gone', note: 'lost' };
+	if (isLost) return { ...station, status: 'gone', note: LOST };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
 	return {
@@ -96,7 +120,7 @@ function committed(focus, follow, isThere, isCommitted) {
 }
 
 /** At its producer: still in the accumulator, under way, and what the producer believes. */
-function sent(scene, follow, holders) {
+function sent(scene, follow, holders, belief) {
 	const maker = follow.maker && scene.clientOf.get(follow.maker.node);
 	const station = { id: 'sent', label: maker ? maker.id : 'sent' };
 	const batch = maker?.batches.find((each) => each.batch === follow.maker.batch);
@@ -107,10 +131,8 @@ function sent(scene, follow, holders) {
 	}
 	const isWritten = holders.some(({ status }) => status !== 'ahead');
 	if (maker && !isWritten) return { ...station, status: 'ahead', note: 'not yet' };
-	const told = maker?.acknowledged.some((each) => each.topic === follow.topic &&
-		each.partition === follow.partition && each.offset >= follow.offset);
-	const note = told ? 'acknowledged' : `offset ${shortOffset(follow.offset)}`;
-	return { ...station, status: 'past', note };
+	return { ...station, status: 'past',
+		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };
 }
 
 /** @returns {boolean} whether a reader was given an offset: it lies between where it began to read
@@ -119,7 +141,7 @@ export const hasRead = (reader, offset, log = null) =>
 	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0) &&
 	!(reader.isolation && threadOf(log, offset) === 'aborted');
 
-function read(scene, follow, isCommitted) {
+function read(scene, follow, isCommitted, isLost) {
 	const readers = scene.readers
 		.filter((reader) => reader.position !== null || reader.committed !== null)
 		.slice(0, 2);
@@ -128,6 +150,7 @@ function read(scene, follow, isCommitted) {
 	const isMarker = batchAt(leading, follow.offset)?.control;
 	return readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
+		if (isLost) return { ...station, status: 'gone', note: LOST };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
 		if (leading && isHole(leading, follow.offset)) {
 			return { ...station, status: 'gone', note: 'compacted' };
@@ -140,6 +163,9 @@ function read(scene, follow, isCommitted) {
 		}
 		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
+		if (reader.began !== null && follow.offset < reader.began) {
+			return { ...station, status: 'gone', note: `reads from ${shortOffset(reader.began)}` };
+		}
 		if (!isCommitted || !hasRead(reader, follow.offset)) {
 			return { ...station, status: 'ahead', note: 'not yet' };
 		}
@@ -156,13 +182,16 @@ function threadOf(copy, offset) {
 /** What a fact means for the followed record, in one sentence; '' when nothing.
  *  @param {{event: string, node: number, fields: object}} event @param {Follow|null} follow */
 export function meaningOf(scene, { event, node, fields }, follow) {
-	const isHere = follow && fields.topic === follow.topic && fields.partition === follow.partition;
-	if (!isHere) return '';
+	const { focus } = scene;
+	const isHere = isOf(focus, follow) && fields.topic === focus.topic &&
+		fields.partition === focus.partition;
+	const copy = isHere && focus.copies.get(event === 'RecordsPolled' ? focus.leader : node);
+	if (!copy || !holds(copy, follow)) return '';
 	const name = follow.key || `offset ${follow.offset}`;
-	const { leader } = scene.focus ?? {};
+	const { leader } = focus;
 	const passes = Number(fields.before) <= follow.offset && follow.offset < Number(fields.after);
 	if (event === 'HighWatermarkMoved' && passes) {
-		const isOpen = threadOf(scene.focus.leading, follow.offset) === 'open';
+		const isOpen = threadOf(focus.leading, follow.offset) === 'open';
 		if (node === leader && isOpen) return `${name} lies below it now, in an open transaction.`;
 		return node === leader
 			? `${name} lies below it now: it is committed, and readers may have it.`
@@ -180,7 +209,7 @@ export function meaningOf(scene, { event, node, fields }, follow) {
  *  @param {object} scene @param {Follow} follow @returns {string} */
 export function whyNotYet(scene, follow) {
 	const { focus } = scene;
-	if (!focus || focus.topic !== follow.topic || focus.partition !== follow.partition) return '';
+	if (!isOf(focus, follow)) return '';
 	const { leading } = focus;
 	const name = follow.key || `offset ${follow.offset}`;
 	if (!leading) return `${name} waits: ${focus.name} has no leader.`;

@@ -47,7 +47,8 @@ export function applyProgram(state, event) {
 		case "PartitionAssigned": return setPart(state, program, f, { assigned: true });
 		case "PartitionRevoked": return setPart(state, program, f, { assigned: false });
 		case "PositionMoved":
-			return setPart(state, program, f, { began: f.after, position: f.after });
+			return setPart(state, program, f, { began: f.after, position: f.after,
+				...(f.reason === "committed" && { committed: f.after }) });
 		case "RecordsPolled":
 			program.polled += f.records;
 			return setPart(state, program, f, { position: f.after });

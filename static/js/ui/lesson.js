@@ -10,7 +10,8 @@ const STORY_REST_MS = 1600; // after each of its steps, to read what was seen
 const REFRESH_MS = 200;
 const WRITES = ['TopicCreated', 'BatchAppended'];
 const TURNS_MOST = 5;
-const YOURS = 'The controls are yours: go back, play freely, or open another lesson.';
+const YOURS = 'The controls are yours: go back, play freely, open another lesson, or ' +
+	'go to the live cluster.';
 
 const part = (id) => document.getElementById(id);
 
@@ -38,7 +39,9 @@ export function createLesson({ session, act, toast }) {
 	/** Takes what the server says of the lesson. */
 	function take(state) {
 		if (session.file) return;
+		const isFirst = !panel.lesson;
 		panel.lesson = lessonOf(state);
+		if (isFirst) tellOf(panel.lesson.done);
 		panel.sections = new Map();
 		for (const { section } of panel.lesson.steps) {
 			panel.sections.set(section, sectionOf(panel.lesson, section));
@@ -46,6 +49,12 @@ export function createLesson({ session, act, toast }) {
 		session.hold = !panel.lesson.free;
 		session.lesson = panel.lesson.free ? null : { next, back, resume };
 		part('app').dataset.lesson = panel.lesson.free ? 'free' : 'steps';
+	}
+
+	/** The caption tells what mattered in the step that ends here, and not its last event. */
+	function tellOf(steps) {
+		session.isTold = true;
+		session.toldFrom = panel.lesson.steps[steps - 1]?.from ?? 0;
 	}
 
 	async function refresh() {
@@ -97,7 +106,10 @@ export function createLesson({ session, act, toast }) {
 		if (!isReady() || panel.isRunning) return undefined;
 		const { shown, inside } = place();
 		if (session.skip() || (panel.lesson.free && shown === panel.lesson.done)) return undefined;
-		if (inside >= 0) return session.moveTo(endOf(panel.lesson, shown + 1));
+		if (inside >= 0) {
+			session.moveTo(endOf(panel.lesson, shown + 1));
+			return tellOf(shown + 1);
+		}
 		if (shown < panel.lesson.done) {
 			return begin(panel.lesson.steps[shown], isWhole);
 		}
@@ -249,8 +261,9 @@ export function createLesson({ session, act, toast }) {
 			session.recall();
 			return;
 		}
-		wanted = -1;
 		session.seek(end);
+		tellOf(wanted);
+		wanted = -1;
 	}
 
 	const turns = {

@@ -106,7 +106,7 @@ function expect(events) {
 	const { expected } = ui;
 	if (!expected) return;
 	if (performance.now() > expected.until) ui.expected = null;
-	for (const { event, fields } of events) {
+	for (const { event, seq, fields } of events) {
 		if (event !== 'RecordDescribed' || fields.key !== expected.key) continue;
 		if (expected.topic !== null && fields.topic !== expected.topic) continue;
 		const offset = Number(fields.offset);
@@ -116,11 +116,19 @@ function expect(events) {
 		ui.partition = partition;
 		forget();
 		const { focus } = sceneOf(session.film.head(), ui);
+		if (focus?.topic !== topic) return; // deleted before it was seen
 		const epoch = recordAt(focus, offset)?.epoch ?? 0;
-		const maker = session.makerOf(batchAt(focus, offset), fields);
-		ui.follow = { topic, partition, offset, epoch, key, maker };
+		ui.follow = followed(focus, { offset, epoch, key }, Number(seq));
 		return;
 	}
+}
+
+/** A record to follow, with what tells it from others at its place: the id of its topic, and an
+ *  event at which it was there. */
+function followed(focus, { offset, epoch, key, batch = batchAt(focus, offset) }, seq) {
+	const { topic, topicId, partition } = focus;
+	const maker = session.makerOf(batch, focus);
+	return { topic, topicId, partition, offset, epoch, key, seq, maker };
 }
 
 const batchAt = (focus, offset) =>
@@ -149,11 +157,8 @@ const act = {
 	},
 	follow(entry) {
 		const { focus } = currentScene();
-		const { offset, epoch, key } = entry;
-		const { topic, partition } = focus;
-		const maker = session.makerOf(entry.batch ?? batchAt(focus, offset), focus);
-		const follow = { topic, partition, offset, epoch, key, maker };
-		set({ follow, expected: null, passport: { answer: null, error: session.file ? NO_WHY : '' } });
+		set({ follow: followed(focus, entry, session.seq()), expected: null,
+			passport: { answer: null, error: session.file ? NO_WHY : '' } });
 	},
 	followPicked() {
 		const { focus } = currentScene();

@@ -82,6 +82,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const looksOnly = !isPresenter();
 		const view = { mayAct, looksOnly, scene, geometry, scale, ui, act, hasState, ...links };
 		view.broken = session.violations.size;
+		view.belief = ui.follow ? session.beliefOf(ui.follow) : '';
 		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
 		part('pool').classList.toggle('past', ui.isPast);

@@ -10,8 +10,8 @@ import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import {
-	firstOf, isAppend, isFact, isRise, isTelling, isTurn, isVisible, itemOf, joins, mostTelling,
-	turnsOf,
+	asides, firstOf, isAppend, isFact, isRise, isTelling, isTurn, isVisible, itemOf, joins,
+	mostTelling, turnsOf,
 } from './telling.js';
 
 const PLAY_EVERY_MS = 320; // between two events while the past is played
@@ -55,6 +55,7 @@ export function createSession(options) {
 	const { onViolations } = options;
 	let film = createFilm();
 	let reading = readings(READ_MOST);
+	const isAside = asides((at) => film.events(at, at)[0]);
 	const session = {
 		cursor: null, // null: live; else the seq that is shown
 		playing: false,
@@ -411,6 +412,18 @@ export function createSession(options) {
 			return found ? { node: found.node, batch: found.fields.batch } : null;
 		},
 
+		/** What the producer of the followed record believes of its batch for good, at the moment
+		 *  shown; '' for nothing yet. @param {{maker: {node: number, batch: string}|null}} follow */
+		beliefOf({ maker }) {
+			const isIts = ({ node, fields }) => node === maker?.node && fields.batch === maker.batch;
+			return firstOf(reading.belief.upTo(seq()), isIts)?.fields.belief ?? '';
+		},
+
+		/** The event that deleted the topic of an id, before the moment shown; null where it is not
+		 *  among those that are read. @param {string} topicId */
+		deletionOf: (topicId) => firstOf(reading.fact.upTo(seq()),
+			({ event, fields }) => event === 'TopicDeleted' && fields.topicId === topicId),
+
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
 		 *  while everything runs, the newest that tells something; after a film, what mattered most
 		 *  in it. A lesson's commands are in its panel, so they are no news. */
@@ -418,8 +431,9 @@ export function createSession(options) {
 			const isWhole = session.isMoving() || session.isTold;
 			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
-				!(isWhole && event.fields.topic?.startsWith('__'));
-			const found = session.isTold ? mostTelling(told, session.toldFrom) : firstOf(told, isNews);
+				!(isWhole && (isAside(event) || event.fields.topic?.startsWith('__')));
+			const found = session.isTold
+				? mostTelling(told, session.toldFrom, isAside) : firstOf(told, isNews);
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
 		},
 
@@ -446,4 +460,5 @@ const readings = (most) => ({
 	all: createReading(isVisible, most),
 	fact: createReading(isFact, most),
 	telling: createReading(isTelling, most),
+	belief: createReading(({ event }) => event === 'BatchBelieved', most),
 });

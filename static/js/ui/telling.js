@@ -7,6 +7,7 @@ import { hasPin } from '../view/transport.js';
 
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
 const MOVES = /^(step|live|slow|pause-time|resume-time|why)\b/; // of the page, not of the cluster
+const CHECKS = /^(expect|wait)\b/;
 const GRADER = 'predict'; // who asks which answer of a prediction is right
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 /** Lines that come in crowds: under load each client has several. */
@@ -47,10 +48,34 @@ function weightOf(event) {
 	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
 }
 
-/** @param {Iterable<object>} events newest first @param {number} from the first of the step */
-export function mostTelling(events, from) {
+/** Tells what a check did to find out: it asks the brokers as a client does, which is no part of
+ *  what it checks. @param {(seq: number) => object|undefined} eventAt
+ *  @returns {(event: object) => boolean} */
+export function asides(eventAt) {
+	const known = new WeakMap();
+	return (event) => {
+		const way = [];
+		let at = event;
+		let verdict = false;
+		for (; at && at.event !== 'CommandRan'; at = eventAt(Number(at.cause))) {
+			if (known.has(at)) break;
+			way.push(at);
+		}
+		if (at) {
+			verdict = known.get(at) ??
+				(way.at(-1)?.event === 'MessageSent' && CHECKS.test(at.fields.command));
+		}
+		for (const each of way) known.set(each, verdict);
+		return verdict;
+	};
+}
+
+/** @param {Iterable<object>} events newest first @param {number} from the first of the step
+ *  @param {(event: object) => boolean} [isAside] of what nothing is told */
+export function mostTelling(events, from, isAside = () => false) {
 	let best = null;
 	for (const event of events) {
+		if (isAside(event)) continue;
 		if (Number(event.seq) < from && best && weightOf(best) > 1) break;
 		if (!best || weightOf(event) > weightOf(best)) best = event;
 	}
@@ -79,9 +104,12 @@ export function turnsOf(events) {
 		const { node, fields } = event;
 		const place = `${event.event}/${node}/${fields.topic}/${fields.partition}`;
 		const key = isRise(event) || isAppend(event) ? place : event.seq;
-		const { before } = told.get(key)?.fields ?? fields;
+		const known = told.get(key);
 		told.delete(key);
-		told.set(key, isRise(event) ? { ...event, fields: { ...fields, before } } : event);
+		// One that begins elsewhere, after a truncation or at another leader's start, is one more.
+		const isOn = isRise(event) && known?.fields.after === fields.before;
+		if (known && isRise(event) && !isOn) told.set(known.seq, known);
+		told.set(key, isOn ? { ...event, fields: { ...fields, before: known.fields.before } } : event);
 	}
 	return [...told.values()];
 }

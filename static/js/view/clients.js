@@ -3,7 +3,7 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
-import { isHole } from '../layout/scene.js';
+import { isHole, isOf } from '../layout/scene.js';
 import { hasRead, holds } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
@@ -95,8 +95,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 		if (!isGone && hasRead(client, offset, focus.leading)) cells.push(offset);
 	}
 	const { follow } = ui;
-	const isFollowed = (offset) => follow && follow.topic === focus.topic &&
-		follow.partition === focus.partition && follow.offset === offset &&
+	const isFollowed = (offset) => isOf(focus, follow) && follow.offset === offset &&
 		hasRead(client, offset, focus.leading) && holds(focus.leading, follow);
 	const began = client.began ?? 0;
 	const before = Math.min(from, position);

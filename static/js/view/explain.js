@@ -2,6 +2,7 @@
 // followed record. Every sentence leads to the event that it rests on.
 
 import { formatClock } from '../layout/format.js';
+import { fateOfTopic } from '../layout/where.js';
 import { cls, h } from './dom.js';
 
 const SUBJECTS = {
@@ -38,6 +39,9 @@ export function drawWhy({ scene, ui, act }) {
 
 export function drawPassport({ scene, ui, act }) {
 	if (!ui.follow) return empty('Pick a record and press F to follow it: this is its passport.');
+	if (fateOfTopic(scene, ui.follow) === 'ahead') {
+		return empty(`The topic ${ui.follow.topic} of this record is not there yet.`);
+	}
 	const { answer, error } = ui.passport;
 	if (!answer) return empty(error || 'Asking the recording …');
 	const seq = Number(answer.fateSeq);

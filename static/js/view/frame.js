@@ -122,7 +122,7 @@ export function drawSettings({ scene, ui, act, geometry }) {
 }
 
 /** The stations of the followed record. */
-export function drawWhere({ scene, ui, act, looksOnly }) {
+export function drawWhere({ scene, ui, act, looksOnly, belief }) {
 	const { follow } = ui;
 	if (!follow) {
 		// What a viewer follows is the presenter's to pick.
@@ -134,7 +134,7 @@ export function drawWhere({ scene, ui, act, looksOnly }) {
 			' to follow it.',
 		);
 	}
-	const stations = whereabouts(scene, follow);
+	const stations = whereabouts(scene, follow, belief);
 	return [
 		h(
 			'li',

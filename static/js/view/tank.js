@@ -2,7 +2,7 @@
 // watermark this replica knows of.
 
 import { shortOffset } from '../layout/format.js';
-import { entriesOf } from '../layout/scene.js';
+import { entriesOf, isOf } from '../layout/scene.js';
 import { cls, h, icon } from './dom.js';
 import { lanesIn } from '../layout/threads.js';
 import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './strata.js';
@@ -204,9 +204,8 @@ function nameOf(entry) {
 
 export function isFollowed({ scene, ui }, entry) {
 	const { follow } = ui;
-	if (!follow || follow.topic !== scene.focus.topic) return false;
-	const isHere = follow.partition === scene.focus.partition && follow.offset === entry.offset;
-	return isHere && follow.epoch === entry.epoch;
+	return isOf(scene.focus, follow) && follow.offset === entry.offset &&
+		follow.epoch === entry.epoch;
 }
 
 /** Same offset, another epoch than in the leader's log: two histories. */

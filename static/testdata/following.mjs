@@ -1,0 +1,90 @@
+// Checks of following a record: it is that very one, and no other at its place; the Go test runs it.
+
+import assert from 'node:assert/strict';
+import { flightOfMessage } from '../js/layout/flights.js';
+import { isOf, messageOf, sceneOf } from '../js/layout/scene.js';
+import { spacetime } from '../js/layout/spacetime.js';
+import { fateOfTopic, meaningOf, whereabouts } from '../js/layout/where.js';
+
+const batch = (base, epoch) => ({ baseOffset: String(base), lastOffset: String(base), records: 1,
+  bytes: 80, epoch, producerId: '1', sequence: base, codec: 'none', control: false });
+const log = (node, epoch, more) => ({ node, logStartOffset: '0', leo: '3', hw: '3', lso: '3',
+  synced: '0', cut: [], batches: [batch(0, 0), batch(1, 0), batch(2, epoch)], ...more });
+const record = (offset, epoch, key) => ({ offset: String(offset), epoch, key, value: key });
+const reader = (name, more) => ({ node: 1004, name, role: 'consumer', settings: '', alive: true,
+  group: '', polled: 0, partitions: [{ topic: 'orders', partition: 0, acknowledged: '-1',
+    assigned: true, began: '0', position: '3', committed: '-1', ...more }] });
+const shop = { node: 1002, name: 'shop', role: 'producer', settings: '', alive: true, memory: '0',
+  bufferMemory: '9', producerId: '1', sent: 0, acknowledged: 2, failed: 0, unknown: 1, batches: [],
+  partitions: [{ topic: 'orders', partition: 0, acknowledged: '7', assigned: false, began: '-1',
+    position: '-1', committed: '-1' }] };
+const stateWith = (more, topic) => ({
+  seq: '900',
+  nodes: [1, 2, 3].map((id) => ({ id, role: 'broker', alive: true })),
+  topics: [{ name: 'orders', topicId: 'first', partitions: [{ partition: 0, known: true, leader: 2,
+    leaderEpoch: 1, replicas: [1, 2, 3], isr: [2, 3], minIsr: 1, described: 4,
+    records: [record(0, 0, 'order-1'), record(1, 0, 'order-2'), record(2, 0, 'order-3'),
+      record(2, 1, 'order-4')],
+    copies: [log(1, 1, { cut: [batch(2, 0)] }), log(2, 1), log(3, 1)] }], ...topic }],
+  programs: [shop, reader('billing')],
+  ...more,
+});
+const wanted = { topic: 'orders', partition: 0 };
+const scene = sceneOf(stateWith(), wanted);
+const lost = { ...wanted, topicId: 'first', offset: 2, epoch: 0, key: 'order-3', seq: 664,
+  maker: { node: 1002, batch: '442' } };
+const kept = { ...lost, epoch: 1, key: 'order-4', maker: null };
+
+// A message carries the record that its sender's log has, and not another one of that offset.
+const carry = (from, offset, records) => messageOf({ message: '9', from, to: 3, api: 'Fetch',
+  answers: '8', topic: 'orders', partition: 0, offset: String(offset), records, highWatermark: '2' });
+for (const [offset, records] of [[2, 1], [0, 3]]) {
+  assert.equal(flightOfMessage(scene, carry(2, offset, records), lost).followed, false);
+  assert.equal(flightOfMessage(scene, carry(2, offset, records), kept).followed, true);
+}
+const before = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].partitions[0],
+  copies: [log(1, 0), log(2, 0, { leo: '2' })] }] }), wanted);
+const sent = flightOfMessage(before, carry(1, 2, 1), lost);
+assert.deepEqual([sent.followed, sent.chips], [true, ['order-3']]);
+
+// In the diagram it is the record that the log had when the message left.
+const happened = [
+  { event: 'BatchAppended', seq: '640', at: '1', node: 1,
+    fields: { ...wanted, baseOffset: '2', lastOffset: '2', leaderEpoch: 0, records: 1 } },
+  { event: 'MessageSent', seq: '650', at: '2', node: 1,
+    fields: { ...carry(1, 2, 1), message: '11', answers: '8', highWatermark: '2', idle: false } },
+  { event: 'MessageSent', seq: '850', at: '3', node: 2,
+    fields: { ...carry(2, 2, 1), message: '12', answers: '8', highWatermark: '2', idle: false } },
+];
+const { arrows } = spacetime(scene, happened, 900, lost);
+assert.deepEqual(arrows.map(({ followed }) => followed), [true, false]);
+assert.match(arrows[0].text, /order-3/);
+
+// Its stations: what its sender believes of its own batch, and who can read it no more.
+const station = (from, follow, id, belief) =>
+  whereabouts(from, follow, belief).find((each) => each.id === id);
+assert.equal(station(scene, lost, 'sent', 'unknown').note, 'unknown to it');
+assert.equal(station(scene, lost, 'sent', 'acknowledged').note, 'acknowledged');
+assert.equal(station(scene, lost, 'sent').note, 'offset 2', 'a later acknowledgement is not its own');
+assert.deepEqual(station(scene, lost, 'r-billing').status, 'gone');
+assert.equal(station(scene, lost, 'r-billing').note, 'lost');
+assert.equal(station(scene, kept, 'r-billing').note, 'read');
+const late = sceneOf(stateWith({ programs: [reader('late', { began: '3' })] }), wanted);
+assert.deepEqual(station(late, kept, 'r-late').note, 'reads from 3');
+
+// A high watermark that passes the other record tells nothing of this one.
+const rise = { event: 'HighWatermarkMoved', node: 3, fields: { ...wanted, before: '2', after: '3' } };
+assert.equal(meaningOf(scene, rise, lost), '');
+assert.match(meaningOf(scene, rise, kept), /^Now broker 3 knows/);
+
+// A topic that is made again under its name is another one.
+const again = sceneOf(stateWith({}, { topicId: 'second' }), wanted);
+assert.equal(isOf(again.focus, kept), false);
+assert.equal(fateOfTopic(again, kept), 'gone');
+assert.deepEqual(whereabouts(again, kept).map(({ status, note }) => [status, note]),
+  [['gone', 'deleted']]);
+assert.equal(meaningOf(again, rise, kept), '');
+assert.equal(flightOfMessage(again, carry(2, 2, 1), kept).followed, false);
+const none = sceneOf(stateWith({ seq: '5' }, { deleted: true }), wanted);
+assert.equal(whereabouts(none, kept)[0].note, 'not yet', 'before it was made');
+assert.equal(whereabouts(sceneOf(stateWith({}, { deleted: true }), wanted), kept)[0].note, 'deleted');
