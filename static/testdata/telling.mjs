@@ -50,3 +50,5 @@ const move = (seq, before, after) => event(seq, 'HighWatermarkMoved',
 const moves = (...list) => turnsOf(list).map(({ fields }) => [fields.before, fields.after]);
 assert.deepEqual(moves(move(1, 0, 1), move(2, 1, 3)), [['0', '3']]);
 assert.deepEqual(moves(move(1, 3, 303), move(2, 0, 1), move(3, 1, 3)), [['3', '303'], ['0', '3']]);
+const cut = event(2, 'LogTruncated');
+assert.deepEqual(turnsOf([move(1, 3, 303), cut, move(3, 0, 3)]).map(({ seq }) => seq), ['1', '2', '3']);

@@ -255,3 +255,17 @@ func TestStateIsValidJSONWithoutNullLists(t *testing.T) {
 		}
 	}
 }
+
+func TestConsumerThatGoesOnFromItsGroupKnowsTheCommittedOffset(t *testing.T) {
+	s := newStory(t)
+	began := event.ClientStarted{Name: "billing", Role: "consumer", Group: "billing"}
+	s.tell(1003, began, event.PositionMoved{Topic: "orders", Before: -1, After: 5, Reason: "earliest"})
+	part := func() OwnPartition { return s.state.Programs[0].Partitions[0] }
+	if part().Committed != -1 {
+		t.Errorf("a reset made %d the committed offset", part().Committed)
+	}
+	s.tell(1003, began, event.PositionMoved{Topic: "orders", Before: -1, After: 3, Reason: "committed"})
+	if part().Committed != 3 {
+		t.Errorf("after its restart the committed offset is %d, not 3", part().Committed)
+	}
+}

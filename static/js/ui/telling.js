@@ -96,20 +96,26 @@ export function joins(into, item) {
 	return true;
 }
 
-/** Many moves of one high watermark are one, from where it was to where it came; of many batches
- *  that one log got, the last is told. */
+/** Many moves of one high watermark are one, from where it was to where it came, as long as each
+ *  goes on where the last one ended; of many batches that one log got, the last is told. */
 export function turnsOf(events) {
 	const told = new Map();
+	const moves = new Map(); // by place, the seq of the first move that goes on
 	for (const event of events) {
 		const { node, fields } = event;
 		const place = `${event.event}/${node}/${fields.topic}/${fields.partition}`;
-		const key = isRise(event) || isAppend(event) ? place : event.seq;
-		const known = told.get(key);
+		let key = isAppend(event) ? place : event.seq;
+		let one = event;
+		if (isRise(event)) {
+			const known = told.get(moves.get(place));
+			if (known?.fields.after === fields.before) {
+				key = moves.get(place);
+				one = { ...event, fields: { ...fields, before: known.fields.before } };
+			}
+			moves.set(place, key);
+		}
 		told.delete(key);
-		// One that begins elsewhere, after a truncation or at another leader's start, is one more.
-		const isOn = isRise(event) && known?.fields.after === fields.before;
-		if (known && isRise(event) && !isOn) told.set(known.seq, known);
-		told.set(key, isOn ? { ...event, fields: { ...fields, before: known.fields.before } } : event);
+		told.set(key, one);
 	}
 	return [...told.values()];
 }
