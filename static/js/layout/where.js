@@ -159,7 +159,8 @@ function read(scene, follow, isCommitted, isLost) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
-			return { ...station, status: 'here', note: `committed by ${reader.group}` };
+			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;
+			return { ...station, status: 'here', note: `committed${who}` };
 		}
 		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
