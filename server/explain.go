@@ -70,7 +70,7 @@ func recordOf(h *hub.Hub, q url.Values, at event.Seq) (explain.Record, error) {
 	if key := q.Get("key"); key != "" {
 		return explain.Find(h, key, at)
 	}
-	of := explain.Record{Topic: q.Get("topic"), Epoch: explain.AnyEpoch}
+	of := explain.Record{Topic: q.Get("topic"), TopicID: q.Get("topicId"), Epoch: explain.AnyEpoch}
 	partition, err := numberOf(q, "partition", 32)
 	offset, err2 := numberOf(q, "offset", 64)
 	err = errors.Join(err, err2)

@@ -166,7 +166,9 @@ func ruleOf(elected metadata.Elected, otherwise event.Rule) event.Rule {
 		return event.RuleElectionPreferred
 	case metadata.ElectedFromElr:
 		return event.RuleElectionFromElr
-	case metadata.ElectedUnclean, metadata.ElectedLastKnownLeader:
+	case metadata.ElectedLastKnownLeader:
+		return event.RuleElectionLastKnownLeader
+	case metadata.ElectedUnclean:
 		return event.RuleElectionUnclean
 	case metadata.ElectedNobody:
 		return event.RuleNoLeader

@@ -20,6 +20,7 @@ const (
 	RuleIsrOnlyByController
 	RuleElectionInAssignmentOrder
 	RuleElectionFromElr
+	RuleElectionLastKnownLeader
 	RuleElectionUnclean
 	RuleElectionPreferred
 	RuleNoLeader
@@ -113,8 +114,12 @@ var ruleRows = [ruleCount]RuleRow{
 		"PartitionChangeBuilder"},
 	RuleElectionFromElr: {"election.from-elr",
 		"With an empty ISR a live eligible leader replica leads.", "KIP-966"},
+	RuleElectionLastKnownLeader: {"election.last-known-leader",
+		"ISR and ELR are empty, so whoever led last leads again, although it may lack records.",
+		"KIP-966"},
 	RuleElectionUnclean: {"election.unclean",
-		"No safe replica lives and unclean.leader.election.enable is on.", "KIP-106"},
+		"No safe replica lives; unclean.leader.election.enable, or who asked, takes any that lives.",
+		"KIP-106"},
 	RuleElectionPreferred: {"election.preferred",
 		"Leadership returns to the first replica of the assignment.", "KIP-460"},
 	RuleNoLeader: {"election.nobody",

@@ -306,7 +306,7 @@ func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
 	p.since = min(p.since, e.PartitionEpoch)
 	if e.Leader != e.LeaderBefore {
-		p.unclean = rule == event.RuleElectionUnclean
+		p.unclean = rule == event.RuleElectionUnclean || rule == event.RuleElectionLastKnownLeader
 	}
 }
 

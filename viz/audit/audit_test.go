@@ -98,7 +98,8 @@ func TestPushedCopyIsBlamed(t *testing.T) {
 
 func TestLeaderWithoutACommittedRecordIsBlamedUnlessElectedUncleanly(t *testing.T) {
 	for rule, promise := range map[event.Rule]string{
-		event.RuleElectionInAssignmentOrder: "log.committed-stays", event.RuleElectionUnclean: ""} {
+		event.RuleElectionInAssignmentOrder: "log.committed-stays", event.RuleElectionUnclean: "",
+		event.RuleElectionLastKnownLeader: ""} {
 		s := tell()
 		s.copied()
 		s.fetched()

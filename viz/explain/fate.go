@@ -21,11 +21,7 @@ func (j *journey) steps(w *witness) []Step {
 		steps = append(steps, Step{Kind: kind, Who: w.who(node), Node: node,
 			Sentence: because(f, f.Rule, format, args...)})
 	}
-	if j.drained != nil {
-		e := j.drained.chunk.BatchDrained(j.drained.Record)
-		add("sent", j.drained, j.drained.Node, "%s sends it to %s, attempt %d.",
-			w.who(j.drained.Node), w.who(e.To), e.Attempt)
-	}
+	j.attempts(w, add)
 	if j.request != nil {
 		e := j.request.chunk.RequestReceived(j.request.Record)
 		add("received", j.request, e.Connection, "The produce of %s with acks=%s reaches %s.",
@@ -59,27 +55,9 @@ func (j *journey) steps(w *witness) []Step {
 		}
 		add("marker", j.marker, j.marker.Node, "A marker %s the transaction that it belongs to.", what)
 	}
-	j.answered(w, add)
-	for _, f := range j.delivered {
-		if j.isMarker() {
-			break // readers pass over markers
-		}
-		to := f.Node
-		if f.Kind == event.KindResponseSent {
-			to = f.chunk.ResponseSent(f.Record).Connection
-		}
-		if j.aborted() && w.readsCommitted(to) {
-			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
-				capital(w.who(to)))
-			continue
-		}
-		if j.aborted() && w.state.Program(to) == nil {
-			add("passed-over", f, to, "It is sent to %s, with word that its transaction was aborted: with "+
-				"read_committed a client passes over it.", w.who(to))
-			continue
-		}
-		add("delivered", f, to, "It is delivered to %s.", w.who(to))
-	}
+	answered(w, j.request, j.answer, add)
+	j.believed(w, add)
+	j.deliveries(w, add)
 	if j.deleted != nil {
 		add("deleted", j.deleted, j.deleted.Node, "The log begins at %d from now on, which deletes it.",
 			j.deleted.chunk.LogStartOffsetMoved(j.deleted.Record).After)
@@ -93,22 +71,28 @@ func (j *journey) steps(w *witness) []Step {
 	return steps
 }
 
-// answered tells what the producer was told, and what it believes.
-func (j *journey) answered(w *witness, add func(string, *fact, event.NodeID, string, ...any)) {
-	// With acks=0 the broker ends the request too, but nobody is told.
-	isTold := j.request == nil || j.request.chunk.RequestReceived(j.request.Record).Acks != 0
-	if j.answer != nil && isTold {
-		e := j.answer.chunk.ResponseSent(j.answer.Record)
-		kind, what := "acked", fmt.Sprintf("acknowledges offset %d", e.Offset)
-		if e.ErrorCode != 0 {
-			kind, what = "refused", fmt.Sprintf("answers with error %d", e.ErrorCode)
+// deliveries tells who was given the record, every time; readers pass over markers.
+func (j *journey) deliveries(w *witness, add adder) {
+	had := map[event.NodeID]bool{}
+	for _, f := range j.delivered {
+		to := f.Node
+		if f.Kind == event.KindResponseSent {
+			to = f.chunk.ResponseSent(f.Record).Connection
 		}
-		add(kind, j.answer, e.Connection, "%s %s to %s.", capital(w.who(j.answer.Node)), what,
-			w.who(e.Connection))
-	}
-	if j.belief != nil {
-		e := j.belief.chunk.BatchBelieved(j.belief.Record)
-		add("believed", j.belief, j.belief.Node, "%s believes it: %s.", w.who(j.belief.Node), e.Belief)
+		switch {
+		case j.nature.control:
+		case j.aborted() && w.readsCommitted(to):
+			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
+				capital(w.who(to)))
+		case j.aborted() && w.state.Program(to) == nil:
+			add("passed-over", f, to, "It is sent to %s, with word that its transaction was aborted: with "+
+				"read_committed a client passes over it.", w.who(to))
+		case had[to]:
+			add("delivered", f, to, "It is delivered to %s again.", w.who(to))
+		default:
+			add("delivered", f, to, "It is delivered to %s.", w.who(to))
+		}
+		had[to] = true
 	}
 }
 
@@ -141,16 +125,11 @@ func (p *Passport) seal(j *journey, w *witness) {
 			holders++
 		}
 	}
-	name := p.Key
-	if name == "" {
-		name = fmt.Sprintf("offset %d", p.Offset)
-	}
+	name := p.name()
 	switch {
-	case j.isMarker():
-		p.end(FateMarker, j.append, "%s holds no record but a marker: it says how a transaction ended, "+
-			"and no reader is given it.", name)
-	case !p.Known && holders == 0:
-		p.end(FateUnrecorded, nil, "No kept event tells of %s.", name)
+	case j.nature.control:
+		p.end(FateMarker, j.nature.told, "%s holds no record but a marker: it says how a transaction "+
+			"ended, and no reader is given it.", name)
 	case j.compacted != nil && !holds(leading, j.of):
 		by := "a newer record has the same key"
 		switch {
@@ -163,11 +142,20 @@ func (p *Passport) seal(j *journey, w *witness) {
 	case j.deleted != nil && leading != nil && leading.LogStartOffset > p.Offset:
 		p.end(FateDeleted, j.deleted, "%s is below the start of the log, %d: deleted.", name,
 			leading.LogStartOffset)
+	case !j.nature.known && leading != nil && leading.LogEndOffset <= p.Offset:
+		p.end(FateUnrecorded, nil, "There is no %s: the leader's log ends at %d.", name,
+			leading.LogEndOffset)
+	case !j.nature.known:
+		p.end(FateUnrecorded, nil, "No kept event tells of %s, so what is there and what became of it "+
+			"is not known.", name)
 	case p.isLost(j, w, holders):
 		p.lost(j, w, name, holders)
 	case j.aborted():
 		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it.", name)
-	case j.undecided():
+	case j.nature.end == "":
+		p.end(FateUnrecorded, nil, "%s is of a transaction, and no kept event tells how that ended.",
+			name)
+	case j.nature.end == "open":
 		p.end(FateNotYet, j.append, "%s is in a transaction that is open: readers with "+
 			"read_committed wait for its end, the others may have it.", name)
 	case j.committed != nil || leading != nil && holds(leading, j.of) &&
@@ -178,24 +166,79 @@ func (p *Passport) seal(j *journey, w *witness) {
 	}
 }
 
+// nature is what is known of the batch that a record is in.
+type nature struct {
+	known, control, transactional bool
+	producer                      int64
+	told                          *fact // BatchAppended, nil where only the state knows the batch
+	// end is how its transaction ended: committed, also without one; aborted; open; "": not known.
+	end string
+}
+
+// natureOf reads what a record is from the events, and otherwise from what the leader's log is known
+// to hold. Before the first kept event a log may have held markers and aborted records, and
+// compaction may have made holes in it: nothing may be guessed of what lies there.
+func (j *journey) natureOf(w *witness) nature {
+	n := nature{told: j.append}
+	leading := w.partition.Log(w.partition.Leader)
+	for _, id := range slices.Sorted(maps.Keys(j.copies)) {
+		if n.told == nil {
+			n.told = j.copies[id].appended
+		}
+	}
+	if n.told != nil {
+		e := n.told.chunk.BatchAppended(n.told.Record)
+		n.known, n.control, n.transactional, n.producer = true, e.Control, e.Transactional, e.ProducerID
+	} else if b := batchOf(leading, j.of); b != nil {
+		n.known, n.control, n.transactional, n.producer = true, b.Control, b.Transactional, b.ProducerID
+	}
+	n.end = j.endOf(n, leading)
+	return n
+}
+
+// endOf says how the transaction of a record ended.
+func (j *journey) endOf(n nature, leading *model.Log) string {
+	switch {
+	case j.marker != nil && j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit:
+		return "committed"
+	case j.marker != nil:
+		return "aborted"
+	case !n.transactional:
+		return "committed"
+	case j.append != nil:
+		return "open" // a marker would have come later than this
+	case leading == nil:
+		return ""
+	}
+	for _, t := range leading.Transactions {
+		if t.ProducerID == n.producer && t.FirstOffset <= j.of.Offset &&
+			(t.LastOffset < 0 || j.of.Offset < t.LastOffset) {
+			return t.State
+		}
+	}
+	return ""
+}
+
+// batchOf is the batch that holds a record, nil where that is not known.
+func batchOf(l *model.Log, of Record) *model.Batch {
+	if !holds(l, of) {
+		return nil
+	}
+	items := l.Batches.Items()
+	for i := range items {
+		if b := &items[i]; b.BaseOffset <= of.Offset && of.Offset <= b.LastOffset {
+			return b
+		}
+	}
+	return nil
+}
+
 func (j *journey) isTombstone() bool {
 	return j.described != nil && j.described.chunk.RecordDescribed(j.described.Record).ValueBytes < 0
 }
 
-func (j *journey) isMarker() bool {
-	return j.append != nil && j.append.chunk.BatchAppended(j.append.Record).Control
-}
-
-// aborted says that a marker has aborted the record's transaction.
-func (j *journey) aborted() bool {
-	return j.marker != nil && !j.marker.chunk.TransactionMarkerWritten(j.marker.Record).Commit
-}
-
-// undecided says that the record's transaction has no marker yet.
-func (j *journey) undecided() bool {
-	return j.marker == nil && j.append != nil &&
-		j.append.chunk.BatchAppended(j.append.Record).Transactional
-}
+// aborted says that the record's transaction was.
+func (j *journey) aborted() bool { return j.nature.end == "aborted" }
 
 // readsCommitted says that a client is a built-in consumer with isolation.level=read_committed. What
 // outside clients make of what they are sent, nobody here can know.
@@ -240,6 +283,9 @@ func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
 			"%d of %d copies still hold what no reader gets.", name, w.partition.LeaderEpoch, holders,
 			len(p.Copies))
 	}
+	if at := j.appendedLater(); at != "" {
+		p.FateText += " Sent again, it was appended at " + at + "."
+	}
 }
 
 // committed is the good end, unless its producer does not know of it.
@@ -248,11 +294,11 @@ func (p *Passport) committed(j *journey, w *witness, name string) {
 	if f == nil {
 		f = w.last(event.KindHighWatermarkMoved, w.partition.Leader)
 	}
-	if j.belief != nil {
-		e := j.belief.chunk.BatchBelieved(j.belief.Record)
+	if belief := j.belief(); belief != nil {
+		e := belief.chunk.BatchBelieved(belief.Record)
 		if e.Belief != "acknowledged" {
-			p.end(FateUnknown, j.belief, "%s is committed, but %s believes that it %s.", name,
-				w.who(j.belief.Node), map[string]string{"failed": "failed",
+			p.end(FateUnknown, belief, "%s is committed, but %s believes that it %s.", name,
+				w.who(belief.Node), map[string]string{"failed": "failed",
 					"unknown": "may or may not be there"}[e.Belief])
 			return
 		}

@@ -9,6 +9,9 @@ import (
 	"highwater/viz/model"
 )
 
+// deliveriesMax is how many deliveries of one record are told.
+const deliveriesMax = 100
+
 // journey collects the events in which one record plays a part.
 type journey struct {
 	of    Record
@@ -25,19 +28,20 @@ type journey struct {
 	leader     event.NodeID // likewise
 	goneEpoch  event.Epoch  // when a copy was cut last
 
-	request   *fact // RequestReceived
-	answer    *fact // ResponseSent
-	drained   *fact // BatchDrained of a built-in producer
-	belief    *fact // BatchBelieved
+	request   *fact    // RequestReceived
+	answer    *fact    // ResponseSent
+	sent      *sending // its batch, of a built-in producer
+	attempt   *attempt // the one of sent that brought it here
 	retries   []*fact
-	delivered []*fact                       // ResponseSent or RecordsPolled, one a reader
+	delivered []*fact                       // ResponseSent or RecordsPolled
 	commits   []*fact                       // OffsetCommitted, one a group
 	newer     []*fact                       // RecordDescribed of later records with the same key
 	upTo      map[event.NodeID]event.Offset // where a cleaner's pass under way ends
 	compacted *fact
 	by        *fact // the one of newer for which it was removed
 	deleted   *fact
-	marker    *fact // TransactionMarkerWritten of its transaction, on the leader
+	marker    *fact // TransactionMarkerWritten of its transaction, where it came first
+	nature    nature
 
 	wire wire
 	seen map[string]bool
@@ -52,21 +56,9 @@ type former struct {
 	*station
 }
 
-// wire follows produce requests from a built-in producer's batch to the broker.
-type wire struct {
-	batch    map[event.NodeID]*fact // drained and not yet in a message, by producer
-	sent     map[int64]*fact        // by message
-	arrived  map[event.Seq]*fact    // by the delivery
-	from     map[event.NodeID]*fact // the last delivery to a built-in client
-	received map[event.Seq]*fact    // requests without an answer, by their event
-	batches  map[event.Seq]*fact    // by the request that brought them
-}
-
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
-		upTo: map[event.NodeID]event.Offset{},
-		wire: wire{map[event.NodeID]*fact{}, map[int64]*fact{}, map[event.Seq]*fact{},
-			map[event.NodeID]*fact{}, map[event.Seq]*fact{}, map[event.Seq]*fact{}}}
+		upTo: map[event.NodeID]event.Offset{}, wire: newWire()}
 }
 
 func (j *journey) known() bool { return j.append != nil || len(j.copies) > 0 }
@@ -82,18 +74,17 @@ func (j *journey) covers(base, next event.Offset) bool {
 // see takes an event in.
 func (j *journey) see(f *fact) {
 	switch f.Kind {
-	case event.KindBatchDrained, event.KindMessageSent, event.KindMessageDelivered,
-		event.KindRequestReceived:
+	case event.KindBatchDrained, event.KindBatchRequeued, event.KindBatchBelieved:
+		j.seeSending(f)
+	case event.KindMessageSent, event.KindMessageDelivered, event.KindRequestReceived:
 		j.seeWire(f)
 	case event.KindResponseSent:
 		j.seeAnswer(f)
-	case event.KindBatchBelieved:
-		j.seeBelief(f)
 	case event.KindRecordsPolled:
 		e := f.chunk.RecordsPolled(f.Record)
 		if j.isHere(e.Topic, e.Partition) && e.Before <= j.of.Offset && j.of.Offset < e.After &&
 			j.holder(j.servedBy(f)) {
-			j.deliver(f, f.Node)
+			j.deliver(f)
 		}
 	case event.KindOffsetCommitted:
 		e := f.chunk.OffsetCommitted(f.Record)
@@ -102,8 +93,8 @@ func (j *journey) see(f *fact) {
 		}
 	case event.KindTransactionMarkerWritten:
 		j.seeMarker(f)
-	case event.KindTopicDeleted:
-		if f.chunk.TopicDeleted(f.Record).Topic == j.of.Topic { // what follows is another topic's
+	case event.KindTopicCreated, event.KindTopicDeleted:
+		if f.chunk.Text(f.Values[0]) == j.of.Topic { // what follows is another topic's
 			*j = *newJourney(j.state, j.of)
 		}
 	case event.KindPartitionChanged:
@@ -127,60 +118,6 @@ func (j *journey) once(what string, do func()) {
 	}
 }
 
-// seeWire ties a request at the leader to the batch of the producer that sent it: each event names
-// the one before as its cause, or speaks in the same breath.
-func (j *journey) seeWire(f *fact) {
-	switch f.Kind {
-	case event.KindBatchDrained:
-		if e := f.chunk.BatchDrained(f.Record); j.isHere(e.Topic, e.Partition) {
-			j.wire.batch[f.Node] = f
-		}
-	case event.KindMessageSent:
-		e := f.chunk.MessageSent(f.Record)
-		if batch := j.wire.batch[f.Node]; batch != nil && e.API == "Produce" && e.Answers == 0 {
-			j.wire.sent[e.Message] = batch
-			delete(j.wire.batch, f.Node)
-		}
-	case event.KindMessageDelivered:
-		message := f.chunk.MessageDelivered(f.Record).Message
-		if j.state.Program(f.Node) != nil {
-			j.wire.from[f.Node] = f
-		}
-		if batch := j.wire.sent[message]; batch != nil {
-			j.wire.arrived[f.Seq] = batch
-			delete(j.wire.sent, message)
-		}
-	case event.KindRequestReceived:
-		e := f.chunk.RequestReceived(f.Record)
-		if e.API == "Produce" {
-			j.wire.received[f.Seq] = f
-			j.wire.batches[f.Seq] = j.wire.arrived[f.Cause]
-			delete(j.wire.arrived, f.Cause)
-		}
-	}
-}
-
-func (j *journey) seeAnswer(f *fact) {
-	e := f.chunk.ResponseSent(f.Record)
-	switch {
-	case e.API == "Produce":
-		if j.request != nil && j.answer == nil && f.Node == j.request.Node &&
-			e.Request == j.request.chunk.RequestReceived(j.request.Record).Request {
-			j.answer = f
-		}
-		for seq, request := range j.wire.received {
-			if request.chunk.RequestReceived(request.Record).Request == e.Request {
-				delete(j.wire.received, seq)
-				delete(j.wire.batches, seq)
-			}
-		}
-	case e.API == "Fetch" && e.Records > 0 && j.isHere(e.Topic, e.Partition) &&
-		j.covers(e.Offset, e.Offset+event.Offset(e.Records)) && j.holder(f.Node) &&
-		j.state.Program(e.Connection) == nil:
-		j.deliver(f, e.Connection)
-	}
-}
-
 // servedBy is the broker that a poll's records came from: its cause is the delivery, or it took what
 // was fetched before, from the leader as far as anybody knows. Another leader's record may lie at
 // the same offset.
@@ -191,20 +128,16 @@ func (j *journey) servedBy(poll *fact) event.NodeID {
 	return j.leader
 }
 
-func (j *journey) deliver(f *fact, to event.NodeID) {
-	if j.known() {
-		j.once("reader "+strconv.Itoa(int(to)), func() { j.delivered = append(j.delivered, f) })
-	}
-}
-
-func (j *journey) seeBelief(f *fact) {
-	if j.drained == nil || f.Node != j.drained.Node || j.belief != nil {
+// deliver notes every time that a reader is given the record: who begins again at an older offset
+// gets it again.
+func (j *journey) deliver(f *fact) {
+	if !j.known() {
 		return
 	}
-	e := f.chunk.BatchBelieved(f.Record)
-	if e.Batch == j.drained.chunk.BatchDrained(j.drained.Record).Batch {
-		j.belief = f
+	if len(j.delivered) == deliveriesMax { // the first and the newest are told
+		j.delivered = slices.Delete(j.delivered, 1, 2)
 	}
+	j.delivered = append(j.delivered, f)
 }
 
 func (j *journey) holder(node event.NodeID) bool {
@@ -262,6 +195,7 @@ func (j *journey) passed(f *fact, mark event.Offset, leads bool) {
 
 func (j *journey) seeAppend(f *fact) {
 	e := f.chunk.BatchAppended(f.Record)
+	request, brought := j.broughtBy(f)
 	if e.LeaderEpoch != j.of.Epoch || !j.covers(e.BaseOffset, e.LastOffset+1) {
 		return
 	}
@@ -272,41 +206,10 @@ func (j *journey) seeAppend(f *fact) {
 	if !e.Leader {
 		return
 	}
-	j.append = f
-	request := f.Cause
-	if j.wire.received[request] == nil { // the broker asked about its transaction first
-		request = j.askedFor(f)
+	j.append, j.request, j.answer, j.attempt = f, request, nil, brought
+	if brought != nil {
+		j.sent = brought.of
 	}
-	j.request, j.drained = j.wire.received[request], j.wire.batches[request]
-}
-
-// askedFor is the request without an answer that brought a batch: the one whose batch has its
-// sequence, or the only one from outside.
-func (j *journey) askedFor(appended *fact) (brought event.Seq) {
-	e := appended.chunk.BatchAppended(appended.Record)
-	if e.Control {
-		return 0
-	}
-	var outside []event.Seq
-	for seq, request := range j.wire.received {
-		r := request.chunk.RequestReceived(request.Record)
-		if request.Node != appended.Node || !j.isHere(r.Topic, r.Partition) {
-			continue
-		}
-		batch := j.wire.batches[seq]
-		if batch == nil {
-			outside = append(outside, seq)
-			continue
-		}
-		b := batch.chunk.BatchDrained(batch.Record)
-		if b.ProducerID == e.ProducerID && b.Sequence == e.BaseSequence {
-			brought = max(brought, seq)
-		}
-	}
-	if brought == 0 && len(outside) == 1 {
-		return outside[0]
-	}
-	return brought
 }
 
 func (j *journey) seeDescribed(f *fact) {
@@ -336,9 +239,15 @@ func (j *journey) seeRetry(f *fact) {
 // seeMarker notes how the transaction that the record belongs to ended.
 func (j *journey) seeMarker(f *fact) {
 	e := f.chunk.TransactionMarkerWritten(f.Record)
-	if j.marker == nil && j.append != nil && j.isHere(e.Topic, e.Partition) && e.FirstOffset >= 0 &&
-		j.covers(e.FirstOffset, e.Offset) &&
-		e.ProducerID == j.append.chunk.BatchAppended(j.append.Record).ProducerID {
+	if j.marker != nil || !j.isHere(e.Topic, e.Partition) || e.FirstOffset < 0 ||
+		!j.covers(e.FirstOffset, e.Offset) {
+		return
+	}
+	if !j.holder(f.Node) {
+		return
+	}
+	appended := j.copies[f.Node].appended
+	if e.ProducerID == appended.chunk.BatchAppended(appended.Record).ProducerID {
 		j.marker = f
 	}
 }

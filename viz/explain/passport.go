@@ -14,6 +14,8 @@ type Record struct {
 	Partition int32        `json:"partition"`
 	Offset    event.Offset `json:"offset,string"`
 	Epoch     event.Epoch  `json:"epoch"` // AnyEpoch: the newest that was appended there
+	// TopicID tells topics of one name apart; empty: the one that is there, or else the last one.
+	TopicID string `json:"topicId"`
 }
 
 // AnyEpoch asks for the newest record at an offset.
@@ -21,17 +23,18 @@ const AnyEpoch event.Epoch = -1
 
 // The named fates of a record.
 const (
-	FateNotYet     = "not yet"
-	FateCommitted  = "committed"
-	FateUnknown    = "unknown to the client"
-	FateDuplicate  = "duplicate suppressed"
-	FateTruncated  = "lost by truncation"
-	FateRecovery   = "lost by recovery"
-	FateCompacted  = "compacted"
-	FateDeleted    = "deleted"
-	FateAborted    = "aborted"
-	FateMarker     = "a marker, no record"
-	FateUnrecorded = "not recorded"
+	FateNotYet       = "not yet"
+	FateCommitted    = "committed"
+	FateUnknown      = "unknown to the client"
+	FateDuplicate    = "duplicate suppressed"
+	FateTruncated    = "lost by truncation"
+	FateRecovery     = "lost by recovery"
+	FateCompacted    = "compacted"
+	FateDeleted      = "deleted"
+	FateTopicDeleted = "deleted with its topic"
+	FateAborted      = "aborted"
+	FateMarker       = "a marker, no record"
+	FateUnrecorded   = "not recorded"
 )
 
 // Passport is the way of one record, as far as it had come at one event.
@@ -69,7 +72,7 @@ type Copy struct {
 
 // Step is one station of the way.
 type Step struct {
-	Kind string       `json:"kind"` // key, sent, appended, below-hw, committed, acked, … as in stepKinds
+	Kind string       `json:"kind"` // key, sent, appended, below-hw, committed, acked, …
 	Who  string       `json:"who"`
 	Node event.NodeID `json:"node"`
 	Sentence
@@ -77,6 +80,81 @@ type Step struct {
 
 // PassportOf tells the way of a record up to an event.
 func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
+	s, err := src.State(at)
+	if err != nil {
+		return nil, err
+	}
+	var p *Passport
+	if isThere(s, of) {
+		if p, err = passportOf(src, of, at); err != nil || p.Fate != FateUnrecorded {
+			return p, err
+		}
+	}
+	deletion, err := deletionOf(src, of, at)
+	switch {
+	case err != nil:
+		return nil, err
+	case deletion == nil && p == nil:
+		return nil, unknown("there is no partition %s-%d at event %d", of.Topic, of.Partition, at)
+	case deletion == nil:
+		return p, nil
+	}
+	former, err := passportOf(src, of, deletion.Seq-1)
+	if err != nil || p != nil && former.Fate == FateUnrecorded {
+		return p, err
+	}
+	former.bury(deletion, at)
+	return former, nil
+}
+
+// name is what sentences call the record.
+func (p *Passport) name() string {
+	if p.Key == "" {
+		return fmt.Sprintf("offset %d", p.Offset)
+	}
+	return p.Key
+}
+
+// isThere says whether the topic that is meant exists.
+func isThere(s *model.State, of Record) bool {
+	t := s.Topic(of.Topic)
+	return t != nil && !t.Deleted && s.Partition(of.Topic, of.Partition) != nil &&
+		(of.TopicID == "" || t.TopicID == "" || t.TopicID == of.TopicID)
+}
+
+// deletionOf finds the newest deletion of the topic that is meant, nil for none.
+func deletionOf(src Source, of Record, at event.Seq) (deletion *fact, err error) {
+	_, err = scan(src, at, func(f *fact) {
+		if f.Kind != event.KindTopicDeleted {
+			return
+		}
+		e := f.chunk.TopicDeleted(f.Record)
+		if e.Topic == of.Topic && (of.TopicID == "" || e.TopicID == of.TopicID) {
+			deletion = f
+		}
+	})
+	return deletion, err
+}
+
+// bury adds that the topic was deleted, and with it what it still held of the record.
+func (p *Passport) bury(deletion *fact, at event.Seq) {
+	p.Seq, p.NotYet = at, []Sentence{}
+	p.Steps = append(p.Steps, Step{Kind: "topic-deleted", Who: p.Topic, Node: deletion.Node,
+		Sentence: because(deletion, event.RuleNone, "The topic %s is deleted.", p.Topic)})
+	isHeld := false
+	for i := range p.Copies {
+		if c := &p.Copies[i]; c.Holds {
+			c.Holds, c.OnDisk, c.Gone, isHeld = false, false, deletion.Seq, true
+		}
+	}
+	if isHeld && p.Fate != FateUnrecorded && p.Fate != FateTruncated {
+		p.end(FateTopicDeleted, deletion, "%s is deleted with its topic, %s. Until then: %s", p.name(),
+			p.Topic, p.FateText)
+	}
+}
+
+// passportOf is PassportOf of a record whose topic exists at the event.
+func passportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 	w, from, err := witnessOf(src, of.Topic, of.Partition, at)
 	if err != nil {
 		return nil, err
@@ -86,13 +164,15 @@ func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 			return nil, err
 		}
 	}
+	topic := w.state.Topic(of.Topic)
+	of.TopicID = topic.TopicID
 	j := newJourney(w.state, of)
 	if _, err := scan(src, at, j.see); err != nil {
 		return nil, err
 	}
+	j.nature = j.natureOf(w)
 	p := &Passport{Record: of, Seq: at, From: from, Known: j.known(), Key: j.key, Value: j.value,
-		Partitions: len(w.state.Topic(of.Topic).Partitions), Copies: []Copy{}, Steps: j.steps(w),
-		NotYet: []Sentence{}}
+		Partitions: len(topic.Partitions), Copies: []Copy{}, Steps: j.steps(w), NotYet: []Sentence{}}
 	if j.described != nil && j.hasKey {
 		hash := int32(record.KeyHash([]byte(j.key)))
 		p.Hash = &hash
@@ -100,6 +180,9 @@ func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 	}
 	p.Copies = j.copiesOf(w)
 	p.seal(j, w)
+	if !j.nature.known && p.Fate == FateUnrecorded {
+		p.Copies = []Copy{} // who holds it is not known either
+	}
 	return p, nil
 }
 
@@ -107,6 +190,9 @@ func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 func newestEpoch(src Source, w *witness, of Record, at event.Seq) (event.Epoch, error) {
 	epoch := AnyEpoch
 	_, err := scan(src, at, func(f *fact) {
+		if w.isAnother(f) {
+			epoch = AnyEpoch
+		}
 		if f.Kind != event.KindBatchAppended {
 			return
 		}
@@ -149,7 +235,9 @@ func Find(src Source, key string, at event.Seq) (Record, error) {
 		case event.KindBatchAppended:
 			batch = f
 		case event.KindTopicDeleted:
-			ok = ok && f.chunk.TopicDeleted(f.Record).Topic != found.Topic
+			if e := f.chunk.TopicDeleted(f.Record); e.Topic == found.Topic && found.TopicID == "" {
+				found.TopicID = e.TopicID
+			}
 		case event.KindRecordDescribed:
 			e := f.chunk.RecordDescribed(f.Record)
 			if e.KeyBytes < 0 || e.Key != key {

@@ -383,6 +383,10 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 		{"compaction-users2", "users2", 87, "offset 177 has the same key", "", ""},
 		{"acks-0-1-all", "orders", 0, "committed", "careless with acks=0", "acknowledges"},
 		{"acks-0-1-all", "orders", 7, "goes on without it in epoch 1", "", ""},
+		{"acks-0-1-all", "orders", 8, "Sent again, it was appended at offset 6 in leader epoch 1",
+			"careful sends it again 11 times, attempts 2 to 12", "believes it: acknowledged."},
+		{"acks-0-1-all", "orders", 8, "lost", "acknowledges offset 6", ""},
+		{"commit-before-or-after", "orders", 2, "committed", "delivered to shipping again", ""},
 		{"truncate-to-hw", "orders", 0, "committed", "Broker 1 no longer has it", ""},
 	} {
 		r := play(t, row.scenario)
@@ -399,22 +403,6 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 			row.not != "" && strings.Contains(way.String(), row.not) {
 			t.Errorf("%s-0@%d of %s: %s %s", row.topic, row.offset, row.scenario, p.FateText, &way)
 		}
-	}
-}
-
-func TestRecordsOfATopicMadeAgainAreNotThoseOfTheFormer(t *testing.T) {
-	s, mistakes := scenarios.ParseScenario("again.md", []byte("---\ntitle: Again\n---\n```highwater\n"+
-		"topic a rf=3\nsend a key=k1 value=v\ndelete-topic a\nsleep 3s\ntopic a rf=3\n"+
-		"send a key=k3 value=v\nsleep 1s\n```\n"))
-	if len(mistakes) > 0 {
-		t.Fatal(mistakes)
-	}
-	r := record(t, s)
-	if p := r.passport("k3", r.last()); p.Key != "k3" || p.Fate != explain.FateCommitted {
-		t.Errorf("k3: key %s, %s", p.Key, p.FateText)
-	}
-	if _, err := explain.Find(r, "k1", r.last()); err == nil {
-		t.Error("a record of the deleted topic is found in the new one")
 	}
 }
 

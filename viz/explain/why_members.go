@@ -72,8 +72,7 @@ func (w *witness) whyLeader(a *Answer) {
 	}
 	if f := w.leader; f != nil {
 		e := f.chunk.PartitionChanged(f.Record)
-		a.why(f, f.Rule, "The controller decided it at %s, among the ISR %s.", clock(f.At),
-			nodeList(e.Isr))
+		a.why(f, f.Rule, "The controller decided it at %s, %s.", clock(f.At), electedFrom(f.Rule, e))
 		w.fallen(a, e.LeaderBefore, f)
 	}
 	if w.noLeader(a) {
@@ -86,6 +85,21 @@ func (w *witness) whyLeader(a *Answer) {
 		a.notYet(w.isr, event.RuleElectionPreferred, "%s comes first in the assignment and is in "+
 			"the ISR: a preferred election would bring it back.", capital(w.who(first[0])))
 	}
+}
+
+// electedFrom says among whom a leader was chosen.
+func electedFrom(rule event.Rule, e event.PartitionChanged) string {
+	switch rule {
+	case event.RuleElectionFromElr:
+		return "among the eligible replicas, for the ISR was empty"
+	case event.RuleElectionLastKnownLeader:
+		return "when the ISR was empty and no replica was eligible: it was the last that had led"
+	case event.RuleElectionUnclean:
+		return "among the replicas that lived, for none of them was in the ISR or eligible"
+	case event.RuleNoLeader:
+		return "for no replica of the ISR lived, and no eligible one"
+	}
+	return "among the ISR " + nodeList(e.Isr)
 }
 
 // fallen says what became of the leader before, when that was the reason.

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"maps"
+
 	"highwater/cluster/event"
 	"highwater/viz/model"
 )
@@ -33,6 +35,10 @@ func newWitness(s *model.State, p *model.Partition) *witness {
 // see keeps an event that concerns the partition, or the nodes and links under it.
 func (w *witness) see(f *fact) {
 	switch f.Kind {
+	case event.KindTopicCreated, event.KindTopicDeleted:
+		if w.isAnother(f) {
+			w.forget()
+		}
 	case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused, event.KindNodeResumed:
 		w.newest[about{kind: f.Kind, node: f.Node}] = f
 	case event.KindBrokerFenced, event.KindBrokerUnfenced, event.KindBrokerRegistered:
@@ -67,6 +73,28 @@ func (w *witness) see(f *fact) {
 		}
 		w.newest[key] = f
 	}
+}
+
+// isAnother says that what follows is told of another topic of this name.
+func (w *witness) isAnother(f *fact) bool {
+	return (f.Kind == event.KindTopicCreated || f.Kind == event.KindTopicDeleted) &&
+		f.chunk.Text(f.Values[0]) == w.partition.Topic
+}
+
+// forget lets go of all that was told of the partition: its topic is another one from now on.
+func (w *witness) forget() {
+	w.leader, w.isr, w.isrNow = nil, nil, nil
+	clear(w.waits)
+	clear(w.open)
+	maps.DeleteFunc(w.newest, func(of about, _ *fact) bool {
+		switch of.kind {
+		case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused,
+			event.KindNodeResumed, event.KindBrokerFenced, event.KindBrokerUnfenced,
+			event.KindBrokerRegistered, event.KindLinkCut, event.KindLinkDelayed:
+			return false
+		}
+		return true
+	})
 }
 
 func (w *witness) isHere(topic string, index int32) bool {

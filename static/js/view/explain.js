@@ -57,10 +57,14 @@ export function drawPassport({ scene, ui, act }) {
 			h('h3', { key: 'not-yet' }, 'Why not yet'),
 			drawSentences(answer.notYet, 'not-yet', scene.seq, act),
 		],
-		h('h3', { key: 'way' }, 'Its way'),
-		drawSentences(answer.steps, 'step', scene.seq, act),
-		h('h3', { key: 'copies' }, 'On each broker'),
-		drawCopies(answer, act));
+		answer.steps.length > 0 && [
+			h('h3', { key: 'way' }, 'Its way'),
+			drawSentences(answer.steps, 'step', scene.seq, act),
+		],
+		answer.copies.length > 0 && [
+			h('h3', { key: 'copies' }, 'On each broker'),
+			drawCopies(answer, act),
+		]);
 }
 
 const drawSentences = (list, name, now, act) =>
