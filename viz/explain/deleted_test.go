@@ -21,8 +21,8 @@ func script(t *testing.T, commands ...string) *recording {
 }
 
 func TestRecordsOfATopicMadeAgainAreNotThoseOfTheFormer(t *testing.T) {
-	r := script(t, "topic a rf=3", "send a key=k1 value=v", "send a key=k2 value=v", "delete-topic a",
-		"sleep 3s", "topic a rf=3", "send a key=k3 value=v", "sleep 1s")
+	r := script(t, "topic a replicas=1,2,3", "send a key=k1 value=v", "send a key=k2 value=v",
+		"delete-topic a", "sleep 3s", "topic a replicas=1,2,3", "send a key=k3 value=v", "sleep 1s")
 	r.fate("k3", r.last(), explain.FateCommitted, event.KindHighWatermarkMoved)
 	k1 := r.fate("k1", r.last(), explain.FateTopicDeleted, event.KindTopicDeleted)
 	if got := stations(k1); !strings.HasPrefix(got, "key received appended") ||
