@@ -107,6 +107,14 @@ assert.deepEqual(statusOf(follow), {
 assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 
+// What no event of this run told of may be a marker, or aborted: it is not said to be committed.
+const before = [2, 3].map((id) =>
+  copy(id, 2, [], { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }] }));
+const unknown = whereabouts(sceneOf({ ...state, topics: [{ name: 'orders',
+  partitions: [{ ...state.topics[0].partitions[0], copies: before }] }] }, follow),
+{ ...follow, epoch: 4 }).find(({ id }) => id === 'committed');
+assert.deepEqual([unknown.status, unknown.note], ['ahead', 'not known here']);
+
 // What was cut off is so for ever, and shown as fallen until something is appended.
 const cutAt = (batches) => ({
   cut: [batch(1, 4)], truncation: { before: '2', after: '1', batches: 2 }, totals: { batches },

@@ -112,6 +112,11 @@ function committed(focus, follow, isThere, isCommitted) {
 	if (isLost) return { ...station, status: 'gone', note: LOST };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
+	// Markers, aborted and compacted records of before cannot be told from committed ones.
+	const batch = batchAt(focus.leading, follow.offset);
+	if (isThere && !thread && (!batch || batch.isUnrecorded)) {
+		return { ...station, status: 'ahead', note: 'not known here' };
+	}
 	return {
 		...station,
 		status: isCommitted && thread !== 'open' ? 'here' : 'ahead',

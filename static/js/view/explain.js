@@ -10,6 +10,7 @@ const SUBJECTS = {
 	leader: 'leader', ack: 'waiting produces', fetch: 'waiting fetches',
 };
 const GOOD = ['committed', 'duplicate suppressed', 'unknown to the client'];
+const OPEN = ['not yet', 'not recorded'];
 
 const empty = (text) => h('p', { class: 'inspector-empty', key: `empty-${text}` }, text);
 
@@ -45,7 +46,7 @@ export function drawPassport({ scene, ui, act }) {
 	const { answer, error } = ui.passport;
 	if (!answer) return empty(error || 'Asking the recording …');
 	const seq = Number(answer.fateSeq);
-	const isBad = !GOOD.includes(answer.fate) && answer.fate !== 'not yet';
+	const isBad = ![...GOOD, ...OPEN].includes(answer.fate);
 	return h('div', { class: 'passport', 'data-testid': 'passport' },
 		h('div', { class: cls('fate', { good: GOOD.includes(answer.fate), bad: isBad }) },
 			h('b', { 'data-testid': 'fate' }, answer.fate),
