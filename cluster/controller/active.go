@@ -276,7 +276,7 @@ func (a *active) replay(from, to event.Offset) {
 		}
 		records = append(records, r)
 	}
-	var unclean []string
+	elected := map[event.Rule][]string{}
 	for i, r := range records {
 		offset := stored[i].offset
 		after, err := a.committed.Apply(r)
@@ -290,18 +290,27 @@ func (a *active) replay(from, to event.Offset) {
 		}
 		if offset >= a.c.quorum.announced {
 			announce(a.c.env.Events, a.committed, after, r, records[i+1:], rule)
-			if rule == event.RuleElectionUnclean {
-				unclean = append(unclean, electedIn(r, after)...)
+			if _, risky := risks[rule]; risky {
+				elected[rule] = append(elected[rule], electedIn(r, after)...)
 			}
 		}
 		a.committed = after
 	}
 	a.c.env.Events.Cause = cause
-	a.warnOfLoss(unclean)
+	a.warnOfLoss(event.RuleElectionUnclean, elected[event.RuleElectionUnclean])
+	a.warnOfLoss(event.RuleElectionLastKnownLeader, elected[event.RuleElectionLastKnownLeader])
 }
 
-// warnOfLoss says on the log what unclean elections may cost: nobody else would hear of it.
-func (a *active) warnOfLoss(elected []string) {
+// risks say what an election may cost that looked at no replica in sync.
+var risks = map[event.Rule]string{
+	event.RuleElectionUnclean: "a leader that was not in sync was elected: acknowledged records " +
+		"that it does not have are lost",
+	event.RuleElectionLastKnownLeader: "no replica in sync or eligible was left, so the last known " +
+		"leader leads again: acknowledged records that its disk lost are lost",
+}
+
+// warnOfLoss says it on the log, too: there is not always a page open.
+func (a *active) warnOfLoss(rule event.Rule, elected []string) {
 	if a.c.cfg.Log == nil || len(elected) == 0 {
 		return
 	}
@@ -310,8 +319,7 @@ func (a *active) warnOfLoss(elected []string) {
 	if len(elected) > namesMax {
 		names += ", ..."
 	}
-	a.c.cfg.Log.Warn("a leader that was not in sync was elected: acknowledged records that it does "+
-		"not have are lost", "partitions", len(elected), "first", names)
+	a.c.cfg.Log.Warn(risks[rule], "partitions", len(elected), "first", names)
 }
 
 // electedIn names the partition whose leader a record changes, with that leader.

@@ -419,11 +419,6 @@ export function createSession(options) {
 			return firstOf(reading.belief.upTo(seq()), isIts)?.fields.belief ?? '';
 		},
 
-		/** The event that deleted the topic of an id, before the moment shown; null where it is not
-		 *  among those that are read. @param {string} topicId */
-		deletionOf: (topicId) => firstOf(reading.fact.upTo(seq()),
-			({ event, fields }) => event === 'TopicDeleted' && fields.topicId === topicId),
-
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
 		 *  while everything runs, the newest that tells something; after a film, what mattered most
 		 *  in it. A lesson's commands are in its panel, so they are no news. */
