@@ -165,10 +165,15 @@ func (l *Log) startAt(start event.Offset) {
 	}
 }
 
-// cut ends the log at after and keeps for the picture what that took. An end beyond the old one is
-// a log that begins anew there: nothing of it stays.
+// cut ends the log at after and keeps for the picture what that took, together with what was taken
+// just before, when nothing was appended since: a crash, then a truncation. An end beyond the old
+// one is a log that begins anew there: nothing of it stays.
 func (l *Log) cut(s *State, before, after event.Offset) {
 	anew := after > before
+	var earlier []Batch
+	if last := l.Truncation; last != nil && last.Batches == l.Totals.Batches {
+		before, earlier = max(last.Before, before), l.Cut
+	}
 	l.Truncation = &Truncation{Before: before, After: after, At: s.At, Seq: s.Seq,
 		Batches: l.Totals.Batches}
 	l.Cut = []Batch{}
@@ -179,6 +184,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 		l.Cut = append(l.Cut, *b)
 		return false
 	})
+	l.Cut = append(l.Cut, earlier...)
 	if over := len(l.Cut) - cutBatchesMax; over > 0 {
 		l.Cut = slices.Delete(l.Cut, 0, over)
 	}

@@ -49,7 +49,7 @@ func (s *State) applyTxn(c *event.Chunk, r *event.Record) {
 		}
 	case event.KindTransactionMarkerWritten:
 		e := c.TransactionMarkerWritten(r)
-		if _, l := s.log(e.Topic, e.Partition, r.Node); l != nil && e.FirstOffset >= 0 {
+		if _, l := s.log(e.Topic, e.Partition, r.Node); l != nil {
 			l.endTransaction(e)
 		}
 	case event.KindLastStableOffsetMoved:
@@ -94,7 +94,8 @@ func (l *Log) addTransaction(t LogTransaction) {
 	l.Transactions = slices.Delete(l.Transactions, max(oldest, 0), max(oldest, 0)+1)
 }
 
-// endTransaction ends the producer's open one. One that began before it could be told is added.
+// endTransaction ends the producer's open one. One that began before it could be told is added, and
+// so is one that left nothing here: of it there is the marker alone.
 func (l *Log) endTransaction(e event.TransactionMarkerWritten) {
 	state := "aborted"
 	if e.Commit {
@@ -104,8 +105,12 @@ func (l *Log) endTransaction(e event.TransactionMarkerWritten) {
 		return t.ProducerID == e.ProducerID && t.LastOffset < 0
 	})
 	if i < 0 {
+		first := e.FirstOffset
+		if first < 0 {
+			first = e.Offset
+		}
 		l.addTransaction(LogTransaction{ProducerID: e.ProducerID, ProducerEpoch: e.ProducerEpoch,
-			FirstOffset: e.FirstOffset, LastOffset: e.Offset, State: state})
+			FirstOffset: first, LastOffset: e.Offset, State: state})
 		return
 	}
 	l.Transactions[i].LastOffset, l.Transactions[i].State = e.Offset, state

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"highwater/cluster/event"
@@ -76,6 +77,32 @@ func TestTruncationRemembersWhatItCut(t *testing.T) {
 	if l = s.orders(1); len(l.Cut) != 1 || l.Truncation.Batches == l.Totals.Batches {
 		t.Errorf("after the next append: cut %v, truncated at batch %d of %d; want it remembered, "+
 			"and no news", l.Cut, l.Truncation.Batches, l.Totals.Batches)
+	}
+}
+
+func TestCutsWithNothingBetweenThemAreOneCut(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, appended(0, 0, 0), appended(1, 1, 0), appended(2, 2, 0),
+		event.LogOpened{Topic: "orders", LogEndOffset: 2, Segments: 1},
+		event.LogTruncated{Topic: "orders", Before: 2, After: 1, HighWatermark: -1})
+	l := s.orders(1)
+	if got := l.Truncation; got.Before != 3 || got.After != 1 || len(l.Cut) != 2 {
+		t.Errorf("cut %v, %+v; want what the crash and the truncation took", l.Cut, *got)
+	}
+	s.tell(1, appended(1, 1, 1),
+		event.LogTruncated{Topic: "orders", Before: 2, After: 1, HighWatermark: -1})
+	if l = s.orders(1); l.Truncation.Before != 2 || len(l.Cut) != 1 {
+		t.Errorf("cut %v, %+v; want the last one alone", l.Cut, *l.Truncation)
+	}
+}
+
+func TestMarkerWhoseTransactionLeftNothingHereIsKept(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, appended(0, 0, 0), event.TransactionMarkerWritten{Topic: "orders", ProducerID: 7,
+		Commit: true, Offset: 1, FirstOffset: -1})
+	want := []LogTransaction{{ProducerID: 7, FirstOffset: 1, LastOffset: 1, State: "committed"}}
+	if l := s.orders(1); !slices.Equal(l.Transactions, want) {
+		t.Errorf("transactions %+v, want %+v", l.Transactions, want)
 	}
 }
 

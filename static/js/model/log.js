@@ -156,14 +156,18 @@ function truncated(log, event) {
 	log.lso = smaller(log.lso, f.highWatermark);
 }
 
-/** Ends the log at after and keeps for the picture what that took. An end beyond the old one is a
+/** Ends the log at after and keeps for the picture what that took, together with what was taken just
+ * before, when nothing was appended since: a crash, then a truncation. An end beyond the old one is a
  * log that begins anew there: nothing of it stays.
  * @param {any} log @param {Event} event @param {string} before @param {string} after */
 function cut(log, event, before, after) {
 	const anew = compare(after, before) > 0;
 	const { batches } = log.totals;
-	log.truncation = { before, after, at: event.at, seq: event.seq, batches };
-	log.cut = log.batches.filter((b) => anew || compare(b.lastOffset, after) >= 0);
+	const last = log.truncation?.batches === batches ? log.truncation : null;
+	const from = last ? larger(last.before, before) : before;
+	log.truncation = { before: from, after, at: event.at, seq: event.seq, batches };
+	const taken = log.batches.filter((b) => anew || compare(b.lastOffset, after) >= 0);
+	log.cut = last ? [...taken, ...log.cut] : taken;
 	log.batches = log.batches.filter((b) => !anew && compare(b.lastOffset, after) < 0);
 	keepNewest(log.cut, cutBatchesMax);
 	log.leo = after;

@@ -21,9 +21,9 @@ export function applyTransaction(state, event) {
 	if (event.event === "TransactionBegan") {
 		add(log, { producerId: f.producerId, producerEpoch: f.producerEpoch, first: f.firstOffset,
 			last: "-1", state: "open" });
-	} else if (marker && compare(f.firstOffset, "0") >= 0) {
+	} else if (marker) {
 		end(log, f);
-	} else if (!marker) {
+	} else {
 		log.lso = f.after;
 	}
 }
@@ -60,13 +60,14 @@ function add(log, transaction) {
 	log.transactions.splice(Math.max(log.transactions.findIndex(ended), 0), 1);
 }
 
-/** Ends the producer's open one. One that began before it could be told is added. */
+/** Ends the producer's open one. One that began before it could be told is added, and so is one that
+ * left nothing here: of it there is the marker alone. */
 function end(log, f) {
 	const state = f.commit ? "committed" : "aborted";
 	const at = log.transactions.findIndex((t) => t.producerId === f.producerId && !ended(t));
 	if (at < 0) {
-		add(log, { producerId: f.producerId, producerEpoch: f.producerEpoch, first: f.firstOffset,
-			last: f.offset, state });
+		add(log, { producerId: f.producerId, producerEpoch: f.producerEpoch, 
+			first: compare(f.firstOffset, "0") < 0 ? f.offset : f.firstOffset, last: f.offset, state });
 	} else {
 		log.transactions[at] = { ...log.transactions[at], last: f.offset, state };
 	}
