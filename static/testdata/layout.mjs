@@ -21,6 +21,17 @@ for (const end of [0, 1, 5, 40, 100_000]) {
 assert.equal(offsetScale({ start: 0, end: 3 }, tank).fold, null);
 assert.deepEqual(offsetScale({ start: 10, end: 90 }, tank).fold.from, 10);
 
+// Where a cut took more than fits, the rows are for what the logs still hold, and for the lowest of
+// what was cut where that is known; else nothing would be drawn at all.
+const afterCut = { start: 0, end: 303, live: 3 };
+assert.deepEqual([offsetScale(afterCut, tank)].map(({ from, to, fold }) => [from, to, fold]),
+  [[0, 3, null]]);
+assert.equal(offsetScale({ ...afterCut, cutFrom: 3 }, tank).to, 6);
+assert.equal(offsetScale({ ...afterCut, cutFrom: 290 }, tank).to, 3);
+assert.equal(offsetScale({ start: 0, end: 5, live: 3, cutFrom: 3 }, tank).to, 5, 'all of it fits');
+const longCut = offsetScale({ start: 0, end: 1300, live: 1000, cutFrom: 1000 }, tank);
+assert.ok(longCut.from < 1000 && longCut.to === 1003);
+
 // Columns stand side by side and links end above the logs.
 const stage = {
   width: 1032, height: 500, unit: 16, narrow: false,
@@ -34,6 +45,11 @@ assert.ok(geometry.columns['reader billing'].x >= three.x + three.width);
 assert.ok(arc(geometry, 1, 3).at(0.5).y < geometry.tank.top);
 assert.ok(arc(geometry, 1, 3).at(0.5).y < arc(geometry, 1, 2).at(0.5).y, 'longer links rise higher');
 assert.ok(arc(geometry, 1, 101).at(0.5).y > geometry.floor, 'controllers are linked below');
+
+for (const unit of [15.5, 16, 17]) {
+  const { floor, tank: { top } } = stageGeometry({ ...stage, unit });
+  assert.deepEqual([floor % 1, top % 1], [0, 0], 'the sea ends at a whole pixel');
+}
 
 // More tokens than can be told apart become one a link, and none is forgotten.
 const flights = Array.from({ length: 90 }, (_, i) => ({

@@ -68,12 +68,14 @@ export function stageGeometry(stage) {
 	const spare = Math.max(0, width / unit - COMPOSED_FOR) / 10;
 	const grown = ({ least, most }) => px(Math.min(most, least + spare));
 
-	// from the bottom up: quorum, plinth, in-sync chain, tank, air
-	const quorum = { height: px(shape.quorum), top: height - px(shape.quorum) };
-	const plinth = { height: px(shape.plinth), top: quorum.top - px(shape.plinth) };
-	const isr = { height: px(shape.isr), top: plinth.top - px(shape.isr) };
-	const least = px(narrow ? 4.5 : 6);
-	const tank = { top: px(shape.air), height: Math.max(least, isr.top - px(shape.air)) };
+	// from the bottom up: quorum, plinth, in-sync chain, tank, air. In whole pixels: browsers leave
+	// a line of the sea behind where it ended within one, and the stage becomes lower.
+	const whole = (rem) => Math.round(px(rem));
+	const quorum = { height: whole(shape.quorum), top: height - whole(shape.quorum) };
+	const plinth = { height: whole(shape.plinth), top: quorum.top - whole(shape.plinth) };
+	const isr = { height: whole(shape.isr), top: plinth.top - whole(shape.isr) };
+	const air = whole(shape.air);
+	const tank = { top: air, height: Math.max(whole(narrow ? 4.5 : 6), isr.top - air) };
 
 	// from both ends inwards: producers and ruler, readers, and brokers between
 	const producerWidth = grown(shape.producer);

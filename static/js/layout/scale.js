@@ -13,6 +13,7 @@ const FEWEST_ROWS = 2;
 const LOW_ROOM = 8; // rem; below there the records need what a fold of full height would take
 const LEAST_FOLD = 1.3; // rem
 const ROWS_BESIDE_HOLES = 6;
+const ROWS_OF_CUT = 3; // above the logs' end, where a cut took more than there is room for
 const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the height
 
 /**
@@ -24,21 +25,28 @@ const AIR_OF_COMPACTED = 2.6; // rem above the rows: its history needs the heigh
  * @property {(offset: number) => number} y height of the line that position `offset` sits on
  */
 
-/** @param {{start: number, end: number, isCompacted?: boolean, holesTo?: number}} range the offsets
- *  that any replica holds; of a compacted log that is folded, what lies above the last hole has
- *  rows, and the rest of the room is the fold's
+/** @param {{start: number, end: number, live?: number, cutFrom?: number, isCompacted?: boolean,
+ *  holesTo?: number}} range the offsets that any replica holds, up to live, and those that were cut
+ *  off, up to end, of which those from cutFrom on are known; of a compacted log that is folded,
+ *  what lies above the last hole has rows, and the rest of the room is the fold's
  *  @param {{height: number, unit: number, headroom: number}} tank
  *  @returns {Scale} */
 export function offsetScale(range, { height, unit, headroom }) {
-	const { start, end } = range;
 	const air = range.isCompacted ? Math.min(headroom, AIR_OF_COMPACTED) : headroom;
 	const room = Math.max(FEWEST_ROWS * ROW_BESIDE_FOLD + LEAST_FOLD, height / unit - air);
-	const count = Math.max(end - start, FEWEST_ROWS);
-	const whole = ROW_SIZES.find((rem) => count * rem <= room);
-	const size = whole ?? ROW_BESIDE_FOLD;
+	const { start, live = range.end } = range;
 	const least = room < LOW_ROOM ? LEAST_FOLD : FOLD;
-	const most = Math.max(FEWEST_ROWS, Math.floor((room - least) / size));
-	const rows = whole ? count : range.isCompacted ? rowsAboveHoles(range, most) : most;
+	const most = Math.max(FEWEST_ROWS, Math.floor((room - least) / ROW_BESIDE_FOLD));
+	const countTo = (to) => Math.max(to - start, FEWEST_ROWS);
+	const wholeTo = (to) => ROW_SIZES.find((rem) => countTo(to) * rem <= room);
+	// What the logs hold comes before what they have lost.
+	const some = Math.min(ROWS_OF_CUT, Math.floor(most / 2));
+	const ofCut = range.cutFrom < live + some ? some : 0;
+	const end = wholeTo(range.end) ? range.end : Math.min(range.end, live + ofCut);
+	const count = countTo(end);
+	const whole = wholeTo(end);
+	const size = whole ?? ROW_BESIDE_FOLD;
+	const rows = whole ? count : range.isCompacted ? rowsAboveHoles(range, end, most) : most;
 	const from = whole ? start : end - rows;
 	const fold = whole ? null : { from: start, to: from };
 	const foldHeight = fold ? (room - rows * size) * unit : 0;
@@ -63,7 +71,7 @@ export function offsetScale(range, { height, unit, headroom }) {
 	};
 }
 
-function rowsAboveHoles({ end, holesTo }, most) {
+function rowsAboveHoles({ holesTo }, end, most) {
 	const above = end - holesTo;
 	return above > most || above < FEWEST_ROWS ? Math.min(most, ROWS_BESIDE_HOLES) : above;
 }

@@ -134,6 +134,7 @@ function copyOf(id, copy) {
 		segments: listOf(copy.segments).map(Number),
 		batches: [...unrecorded(start, batches[0]?.base ?? leo, epochs), ...batches],
 		cut: isCutNews(copy) ? everCut.filter(({ base }) => base >= leo) : [],
+		cutTo: isCutNews(copy) ? Math.max(leo, number(copy.truncation.before)) : leo,
 		everCut,
 		followers: listOf(copy.followers).map((f) => ({ id: f.node, leo: number(f.leo) })),
 	};
@@ -185,7 +186,7 @@ function focusOf(topics, wanted, configs) {
 		copy.batches = copy.batches.filter((batch) => !batch.isUnrecorded);
 	}
 	const all = [...copies.values()];
-	const ends = all.flatMap((copy) => [copy.leo, ...copy.cut.map((batch) => batch.last + 1)]);
+	const ends = all.flatMap((copy) => [copy.leo, copy.cutTo]);
 	const leading = partition.leader === null ? null : copies.get(partition.leader);
 	return {
 		...partition,
@@ -198,6 +199,8 @@ function focusOf(topics, wanted, configs) {
 		hw: leading ? leading.hw : Math.max(0, ...all.map((copy) => copy.hw)),
 		lso: leading ? Math.min(leading.lso, leading.hw) : null,
 		start: all.length ? Math.min(...all.map((copy) => copy.start)) : 0,
+		live: Math.max(0, ...all.map((copy) => copy.leo)),
+		cutFrom: Math.min(...all.flatMap((copy) => copy.cut.map((batch) => batch.base))),
 		end: Math.max(0, ...ends),
 		isCompacted,
 		holesTo: Math.max(0, ...all.flatMap((copy) => copy.holes.map((hole) => hole.to))),

@@ -4,6 +4,7 @@
 import { shortOffset } from '../layout/format.js';
 import { cls, h } from './dom.js';
 
+const EPOCH_NAME = 1.2; // rem of a band that its name takes
 export const GAP = 3; // px between two batches; records of one batch touch
 const EPOCH_TINTS = 4; // and as many patterns, so that 16 epochs in a row differ in one of them
 
@@ -19,7 +20,7 @@ export const drawWater = (height, level) =>
 	);
 
 /** Coloured, patterned and numbered bands: which leader wrote these records. */
-export function drawEpochs({ scale }, copy, entries, top) {
+export function drawEpochs({ scale, geometry }, copy, entries, top) {
 	const bands = [];
 	for (const entry of entries) {
 		if (entry.cut) continue;
@@ -35,8 +36,9 @@ export function drawEpochs({ scale }, copy, entries, top) {
 		bands[0].from = Math.max(bands[0].from, folded.from);
 	}
 	const known = bands.filter(({ epoch }) => epoch >= 0);
-	return known.map(({ epoch, from, to }) =>
-		h(
+	return known.map(({ epoch, from, to }) => {
+		const height = Math.max(0, top(from) - top(to) - GAP);
+		return h(
 			'div',
 			{
 				key: `epoch-${epoch}-${from}`,
@@ -44,11 +46,12 @@ export function drawEpochs({ scale }, copy, entries, top) {
 				'data-tint': epoch % EPOCH_TINTS,
 				'data-pattern': (epoch + Math.floor(epoch / EPOCH_TINTS)) % EPOCH_TINTS,
 				title: `leader epoch ${epoch}`,
-				style: { top: `${top(to)}px`, height: `${Math.max(0, top(from) - top(to) - GAP)}px` },
+				style: { top: `${top(to)}px`, height: `${height}px` },
 			},
-			h('span', { class: 'epoch-name' }, h('i', null, 'e'), epoch),
-		),
-	);
+			height > EPOCH_NAME * geometry.unit &&
+				h('span', { class: 'epoch-name' }, h('i', null, 'e'), epoch),
+		);
+	});
 }
 
 const epochIn = (copy, offset) => copy.epochs.findLast((epoch) => epoch.from <= offset);

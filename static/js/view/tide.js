@@ -35,7 +35,7 @@ export function drawTide({ scene, geometry, scale }) {
 						height: `${top(focus.lso) - top(focus.hw)}px`,
 					},
 				}),
-			offsets.map((offset) =>
+			offsets.filter((offset) => scale.y(offset) > 0).map((offset) =>
 				h('div', {
 					class: 'grid-line',
 					key: `grid-${offset}`,
