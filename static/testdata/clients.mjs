@@ -6,7 +6,8 @@ import { stageGeometry } from '../js/layout/geometry.js';
 import { offsetScale } from '../js/layout/scale.js';
 import { entriesOf, messageOf, sceneOf } from '../js/layout/scene.js';
 import { lanesIn, threadsOf } from '../js/layout/threads.js';
-import { meaningOf, whereabouts } from '../js/layout/where.js';
+import { meaningOf, readBelow, whereabouts } from '../js/layout/where.js';
+import { nameOf } from '../js/view/tank.js';
 
 const batch = (base, more) => ({
   baseOffset: String(base), lastOffset: String(base), records: 1, bytes: 80, epoch: 0,
@@ -98,6 +99,31 @@ const together = threadsOf([
   { producerId: '3', first: '6', last: '8', state: 'committed' },
 ]);
 assert.deepEqual(together.map((thread) => thread.lane), [0, 1, 1]);
+
+// A reader's column has what it was given: no markers, and no aborted record where it reads what is
+// committed only.
+const runsOf = (reader, end = 5) =>
+  readBelow(reader, copy, end).map(({ from, to }) => `${from}-${to - 1}`).join();
+assert.equal(runsOf({ began: 0, position: 5, isolation: '' }), '0-1,3-4');
+assert.equal(runsOf({ began: 0, position: 5, isolation: 'read committed' }), '3-4');
+assert.equal(runsOf({ began: 0, position: 3, isolation: 'read committed' }), '');
+assert.equal(runsOf({ began: 1, position: 7, isolation: '' }, 6), '1-1,3-5',
+  'nobody knows what became of the log above its end');
+assert.deepEqual(readBelow({ position: 4 }, null, 9), [{ from: 0, to: 4 }]);
+const holesInside = { ...copy, holes: [{ from: 0, to: 1 }, { from: 4, to: 5 }] };
+assert.deepEqual(readBelow({ position: 5 }, holesInside, 5), [{ from: 1, to: 2 }, { from: 3, to: 4 }]);
+
+// A marker in a log that has nothing of its transaction still says how that ended.
+const strayed = sceneOf(stateWith([], { transactions: [
+  { producerId: '1000', first: '2', last: '2', state: 'aborted' }] }), wanted);
+assert.deepEqual(entriesOf(strayed.focus, strayed.focus.copies.get(1), 0, 5)
+  .map((cell) => cell.thread?.state), [undefined, undefined, 'aborted', undefined, undefined]);
+
+// A record that nobody described is named by its place in its batch.
+const large = sceneOf(stateWith([], { leo: '34',
+  batches: [batch(0), batch(1, { lastOffset: '31', records: 31 })] }), wanted);
+assert.deepEqual(entriesOf(large.focus, large.focus.copies.get(1), 0, 4).map(nameOf),
+  ['1 of 1', '1 of 31', '2 of 31', '3 of 31']);
 
 // Compaction: no cell in a hole, and what lies above the last hole keeps its rows.
 const holed = sceneOf(stateWith([], { holes: [{ from: '1', to: '4' }] }), wanted);

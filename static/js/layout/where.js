@@ -140,11 +140,42 @@ function sent(scene, follow, holders, belief) {
 		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };
 }
 
-/** @returns {boolean} whether a reader was given an offset: it lies between where it began to read
- *  and its position, and is none of those that a reader of committed records passes over */
-export const hasRead = (reader, offset, log = null) =>
-	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0) &&
-	!(reader.isolation && threadOf(log, offset) === 'aborted');
+/** Whether an offset lies between where a reader began to read and its position. */
+const hasPassed = (reader, offset) =>
+	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
+
+/** What a reader was given of the records below an offset, as runs of offsets: it is never given
+ *  markers and what compaction took, nor, where it reads what is committed only, aborted records.
+ *  @param {Copy | null} log the leader's; of what it has lost nobody says what was passed over
+ *  @returns {{from: number, to: number}[]} */
+export function readBelow(reader, log, end) {
+	const from = reader.began ?? 0;
+	const to = Math.min(reader.position ?? 0, end);
+	const isGiven = (batch) => !batch.control &&
+		!(reader.isolation && threadAt(log.threads, batch, batch.base)?.state === 'aborted');
+	const given = log
+		? [...log.batches.filter(isGiven).map(({ base, last }) => ({ from: base, to: last + 1 })),
+			{ from: log.leo, to: Infinity }]
+		: [{ from, to }];
+	const runs = [];
+	for (const piece of given.flatMap((run) => withoutHoles(run, log?.holes ?? []))) {
+		const run = { from: Math.max(piece.from, from), to: Math.min(piece.to, to) };
+		if (run.from >= run.to) continue;
+		if (runs.at(-1)?.to === run.from) runs.at(-1).to = run.to;
+		else runs.push(run);
+	}
+	return runs;
+}
+
+function withoutHoles(run, holes) {
+	let left = [run];
+	for (const hole of holes) {
+		if (hole.to <= run.from || hole.from >= run.to) continue;
+		left = left.flatMap(({ from, to }) => [{ from, to: Math.min(to, hole.from) },
+			{ from: Math.max(from, hole.to), to }]).filter(({ from, to }) => from < to);
+	}
+	return left;
+}
 
 function read(scene, follow, isCommitted, isLost) {
 	const readers = scene.readers
@@ -172,7 +203,7 @@ function read(scene, follow, isCommitted, isLost) {
 		if (reader.began !== null && follow.offset < reader.began) {
 			return { ...station, status: 'gone', note: `reads from ${shortOffset(reader.began)}` };
 		}
-		if (!isCommitted || !hasRead(reader, follow.offset)) {
+		if (!isCommitted || !hasPassed(reader, follow.offset)) {
 			return { ...station, status: 'ahead', note: 'not yet' };
 		}
 		return { ...station, status: 'here', note: reader.group ? 'read, not committed' : 'read' };

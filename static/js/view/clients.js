@@ -3,8 +3,8 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
-import { isHole, isOf } from '../layout/scene.js';
-import { hasRead, holds } from '../layout/where.js';
+import { isOf } from '../layout/scene.js';
+import { holds, readBelow } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
 
@@ -83,33 +83,32 @@ function drawReader(view, client) {
 	);
 }
 
-/** What it has read: cells on the lines of the records; what is folded is one area. */
+/** What it has read: cells on the lines of the records; in the fold, an area for each run. */
 function drawRead({ scene, scale, ui }, client, top) {
-	const { position } = client;
-	if (position === null) return null;
 	const { focus } = scene;
-	const from = Math.max(client.began ?? 0, scale.from, position - CELLS_MOST);
+	const runs = readBelow(client, focus.leading, focus.end);
+	const from = Math.max(scale.from, (client.position ?? 0) - CELLS_MOST);
 	const cells = [];
-	for (let offset = from; offset < Math.min(position, focus.end); offset += 1) {
-		const isGone = focus.leading && isHole(focus.leading, offset);
-		if (!isGone && hasRead(client, offset, focus.leading)) cells.push(offset);
+	const before = [];
+	for (const run of runs) {
+		if (run.from < from) before.push({ from: run.from, to: Math.min(run.to, from) });
+		for (let offset = Math.max(run.from, from); offset < run.to; offset += 1) cells.push(offset);
 	}
 	const { follow } = ui;
-	const isFollowed = (offset) => isOf(focus, follow) && follow.offset === offset &&
-		hasRead(client, offset, focus.leading) && holds(focus.leading, follow);
-	const began = client.began ?? 0;
-	const before = Math.min(from, position);
+	const isFollowed = (offset) =>
+		isOf(focus, follow) && follow.offset === offset && holds(focus.leading, follow);
 	return [
-		scale.fold && began < before &&
+		before.map(({ from, to }) =>
 			h('div', {
 				class: 'seen',
-				key: 'before',
-				title: `${shortOffset(before - began)} read before`,
+				key: `before-${from}`,
+				title: `${shortOffset(to - from)} read before`,
 				style: {
-					transform: `translateY(${top(before)}px)`,
-					height: `${Math.max(0, top(began) - top(before) - 3)}px`,
+					transform: `translateY(${top(to)}px)`,
+					height: `${Math.max(1, top(from) - top(to) - 3)}px`,
 				},
 			}),
+		),
 		cells.map((offset) =>
 			h(
 				'div',

@@ -169,6 +169,7 @@ const drawStation = ({ id, label, status, note }, next) =>
 			}),
 			key: id,
 			'data-testid': `station-${id}`,
+			title: `${label}: ${note}`,
 			'data-status': status,
 		},
 		h('i', { class: 'stop' }, status === 'gone' && icon('cross')),

@@ -113,7 +113,7 @@ function drawLog(view, node, copy, top) {
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
 		drawThreads(view, copy, entries, top),
 		drawCleaner(copy, top, roomBeside(view, copy)),
-		drawEnd(view, copy, top),
+		drawEnd(view, copy, entries, top),
 		h(
 			'span',
 			{
@@ -194,12 +194,15 @@ const drawBody = (entry, hasRoom) =>
 		hasRoom && entry.value && h('span', { class: 'cell-value' }, entry.value),
 	);
 
-/** A record without a key is named by its value; one that was not described, by its batch. */
-function nameOf(entry) {
+/** A record without a key is named by its value; one that was not described, by its place in its
+ *  batch. */
+export function nameOf(entry) {
 	if (entry.key) return entry.key;
 	if (entry.value) return entry.value;
 	if (entry.batch.isUnrecorded) return 'earlier';
-	return entry.known ? 'no key' : `1 of ${shortOffset(entry.batch.records)}`;
+	if (entry.known) return 'no key';
+	const { offset, base, last } = entry;
+	return `${shortOffset(offset - base + 1)} of ${shortOffset(last - base + 1)}`;
 }
 
 export function isFollowed({ scene, ui }, entry) {
@@ -216,7 +219,9 @@ function diverges(focus, copy, entry) {
 	return Boolean(there) && there.epoch !== entry.epoch;
 }
 
-function drawEnd({ scene: { focus }, act }, copy, top) {
+function drawEnd({ scene: { focus }, act }, copy, entries, top) {
+	const lost = copy.cutTo - copy.leo;
+	const isAllDrawn = entries.filter((entry) => entry.cut).length >= lost;
 	return h(
 		'div',
 		{ class: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
@@ -231,6 +236,7 @@ function drawEnd({ scene: { focus }, act }, copy, top) {
 				shortOffset(copy.leo),
 			),
 		),
+		!isAllDrawn && h('span', { class: 'end-cut' }, `${shortOffset(lost)} cut off`),
 	);
 }
 
