@@ -214,12 +214,14 @@ func (l *Log) emitOpened(o OpenOptions, r *Recovered) {
 		epochStart = l.epochs.entries[n-1].StartOffset
 	}
 	highWatermark := min(max(o.HighWatermark, l.start), l.end)
+	holes := l.findHoles()
 	event.LogOpened{
 		Topic: l.cfg.Topic, Partition: l.cfg.Partition,
 		LogStartOffset: l.start, LogEndOffset: l.end, HighWatermark: highWatermark,
 		Segments: int32(len(l.segments)), TruncatedBytes: r.TruncatedBytes,
 		Clean: o.CleanShutdown, Bytes: l.Size(),
 		LeaderEpoch: l.LastEpoch(), LeaderEpochStartOffset: epochStart,
+		Holes: holes.text(), HolesFrom: holes.from,
 	}.Emit(l.cfg.Events, event.RuleNone)
 	if r.TruncatedBytes > 0 {
 		// What was torn off had no offsets that anybody could count, so only bytes are told.

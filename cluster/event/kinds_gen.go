@@ -698,6 +698,8 @@ func (e LogOpened) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[8] = int64(e.Bytes)
 	r.Values[9] = int64(e.LeaderEpoch)
 	r.Values[10] = int64(e.LeaderEpochStartOffset)
+	r.Values[11] = em.text(e.Holes)
+	r.Values[12] = int64(e.HolesFrom)
 	return r.Seq
 }
 
@@ -715,6 +717,8 @@ func (c *Chunk) LogOpened(r *Record) LogOpened {
 		Bytes:                  int64(r.Values[8]),
 		LeaderEpoch:            Epoch(r.Values[9]),
 		LeaderEpochStartOffset: Offset(r.Values[10]),
+		Holes:                  c.Text(r.Values[11]),
+		HolesFrom:              Offset(r.Values[12]),
 	}
 }
 
@@ -2556,7 +2560,7 @@ var generatedRows = []Row{
 		{"outcome", Text, "string", ""},
 		{"idle", Bool, "bool", ""},
 	}},
-	{Kind: KindLogOpened, Name: "LogOpened", Area: "log", Emitted: "LogOpened says that a replica's log was read from disk, after recovery.", Fields: []Field{
+	{Kind: KindLogOpened, Name: "LogOpened", Area: "log", Emitted: "LogOpened says that a replica's log was read from disk, after recovery. Holes are the runs of offsets without a record that compaction has left there, all of them from HolesFrom on.", Fields: []Field{
 		{"topic", Text, "string", ""},
 		{"partition", Int32, "int32", ""},
 		{"logStartOffset", Int64, "Offset", ""},
@@ -2568,6 +2572,8 @@ var generatedRows = []Row{
 		{"bytes", Int64, "int64", "bytes"},
 		{"leaderEpoch", Int32, "Epoch", ""},
 		{"leaderEpochStartOffset", Int64, "Offset", ""},
+		{"holes", Text, "string", ""},
+		{"holesFrom", Int64, "Offset", ""},
 	}},
 	{Kind: KindBatchAppended, Name: "BatchAppended", Area: "log", Emitted: "BatchAppended says that a batch was written at the end of this node's log, after the log end offset moved and before anybody can see it.", Fields: []Field{
 		{"topic", Text, "string", ""},

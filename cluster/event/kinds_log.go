@@ -1,6 +1,7 @@
 package event
 
-// LogOpened says that a replica's log was read from disk, after recovery.
+// LogOpened says that a replica's log was read from disk, after recovery. Holes are the runs of
+// offsets without a record that compaction has left there, all of them from HolesFrom on.
 type LogOpened struct {
 	Topic                  string
 	Partition              int32
@@ -13,6 +14,8 @@ type LogOpened struct {
 	Bytes                  int64 `unit:"bytes"`
 	LeaderEpoch            Epoch
 	LeaderEpochStartOffset Offset
+	Holes                  string // 0-176,180-182
+	HolesFrom              Offset
 }
 
 // BatchAppended says that a batch was written at the end of this node's log, after the log end

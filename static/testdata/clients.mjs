@@ -129,6 +129,13 @@ assert.deepEqual(entriesOf(large.focus, large.focus.copies.get(1), 0, 4).map(nam
 const holed = sceneOf(stateWith([], { holes: [{ from: '1', to: '4' }] }), wanted);
 const kept = entriesOf(holed.focus, holed.focus.copies.get(1), 0, 5);
 assert.deepEqual(kept.map((cell) => cell.offset), [0, 4]);
+// After a restart of the program no event tells of the batches: the holes say which records are left.
+const oldLog = { batches: [], transactions: [], leo: '11', holesFrom: '2',
+  holes: [{ from: '2', to: '4' }, { from: '5', to: '9' }] };
+const restarted = sceneOf(stateWith([], oldLog), wanted);
+assert.deepEqual(entriesOf(restarted.focus, restarted.focus.copies.get(1), 0, 11)
+  .map((cell) => cell.offset), [4, 9, 10], 'and nothing below what they tell of');
+
 const tank = { height: 330, unit: 16, headroom: 4.1 };
 const range = { start: 0, end: 183, isCompacted: true, holesTo: 177 };
 assert.equal(offsetScale(range, tank).from, 177);

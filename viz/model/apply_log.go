@@ -126,6 +126,7 @@ func (l *Log) opened(s *State, e event.LogOpened) {
 	if e.LogEndOffset < l.LogEndOffset {
 		l.cut(s, l.LogEndOffset, e.LogEndOffset)
 	}
+	l.openedHoles(e)
 	l.startAt(e.LogStartOffset)
 	l.LogEndOffset = e.LogEndOffset
 	l.HighWatermark = e.HighWatermark
@@ -192,7 +193,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	l.HighWatermark = min(l.HighWatermark, after)
 	l.LastStableOffset = min(l.LastStableOffset, after)
 	l.SyncedOffset = min(l.SyncedOffset, after)
-	l.LogStartOffset = min(l.LogStartOffset, after)
+	l.LogStartOffset, l.HolesFrom = min(l.LogStartOffset, after), min(l.HolesFrom, after)
 	if anew {
 		l.SyncedOffset, l.LogStartOffset = after, after
 	}

@@ -30,14 +30,36 @@ func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
 	}
 	holes := parseHoles(e.Holes)
 	l.Holes = slices.Insert(l.Holes, at, holes...)
-	if over := len(l.Holes) - holesMax; over > 0 {
-		l.Holes = slices.Delete(l.Holes, 0, over)
+	if e.NextOffset >= l.HolesFrom {
+		l.HolesFrom = min(l.HolesFrom, e.BaseOffset)
 	}
+	if len(holes) >= holesToldMax {
+		l.HolesFrom = max(l.HolesFrom, holes[0].From)
+	}
+	l.boundHoles()
 	l.Batches.keep(func(b *Batch) bool {
 		return !slices.ContainsFunc(holes, func(h Hole) bool {
 			return h.From <= b.BaseOffset && b.LastOffset < h.To
 		})
 	})
+}
+
+// openedHoles takes over what was found in the files; below that, what was known of them stays.
+func (l *Log) openedHoles(e event.LogOpened) {
+	if first := l.SyncedOffset < 0; first || e.HolesFrom < l.HolesFrom {
+		l.HolesFrom = e.HolesFrom
+	}
+	l.keepHoles(func(h *Hole) { h.To = min(h.To, e.HolesFrom) })
+	l.Holes = append(l.Holes, parseHoles(e.Holes)...)
+	l.boundHoles()
+}
+
+// boundHoles lets the oldest go: whether there were more below the others is then not known.
+func (l *Log) boundHoles() {
+	if over := len(l.Holes) - holesMax; over > 0 {
+		l.Holes = slices.Delete(l.Holes, 0, over)
+		l.HolesFrom = max(l.HolesFrom, l.Holes[0].From)
+	}
 }
 
 // keepHoles changes every hole and drops those that end up empty.
@@ -47,6 +69,9 @@ func (l *Log) keepHoles(change func(*Hole)) {
 	}
 	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool { return h.From >= h.To })
 }
+
+// holesToldMax is how many holes of a segment an event tells at most, the newest.
+const holesToldMax = 64
 
 // holeDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
 const holeDigits = 18

@@ -204,10 +204,12 @@ type Log struct {
 	Truncation *Truncation `json:"truncation"`
 	Refusal    *Refusal    `json:"refusal"`
 	// Cleaning is the cleaner's pass under way, Cleaned the last one that ended, each null without
-	// one. Holes are the newest runs of offsets that compaction left without a record.
-	Cleaning *Cleaning `json:"cleaning"`
-	Cleaned  *Cleaned  `json:"cleaned"`
-	Holes    []Hole    `json:"holes"`
+	// one. Holes are the newest runs of offsets that compaction left without a record, and all that
+	// there are from HolesFrom on.
+	Cleaning  *Cleaning    `json:"cleaning"`
+	Cleaned   *Cleaned     `json:"cleaned"`
+	Holes     []Hole       `json:"holes"`
+	HolesFrom event.Offset `json:"holesFrom,string"`
 }
 
 // Cleaning is a pass of the cleaner over the offsets below UpTo.

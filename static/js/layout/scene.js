@@ -127,6 +127,7 @@ function copyOf(id, copy) {
 		isr: listOf(copy.isr),
 		lso: Math.max(0, number(copy.lso)),
 		holes: listOf(copy.holes).map((hole) => ({ from: number(hole.from), to: number(hole.to) })),
+		holesFrom: number(copy.holesFrom),
 		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
 		cleaned: copy.cleaned ? number(copy.cleaned.firstDirty) : null,
 		threads: threadsOf(listOf(copy.transactions)),
@@ -181,9 +182,11 @@ function focusOf(topics, wanted, configs) {
 	const isCompacted = configs.some((config) => config.resource === topic.name &&
 		config.name === 'cleanup.policy' && config.value.includes('compact'));
 	const copies = new Map([...partition.copies].map(([id, copy]) => [id, copyOf(id, copy)]));
-	// Which of the offsets before this run still have a record, nobody told.
-	for (const copy of isCompacted ? copies.values() : []) {
-		copy.batches = copy.batches.filter((batch) => !batch.isUnrecorded);
+	// Which offsets below the known holes still have a record, nobody told.
+	for (const copy of copies.values()) {
+		const known = ({ isUnrecorded, base, ...rest }) =>
+			({ ...rest, isUnrecorded, base: isUnrecorded ? Math.max(base, copy.holesFrom) : base });
+		copy.batches = copy.batches.map(known).filter(({ base, last }) => base <= last);
 	}
 	const all = [...copies.values()];
 	const ends = all.flatMap((copy) => [copy.leo, copy.cutTo]);

@@ -1,9 +1,10 @@
 // Folds what compaction leaves without a record.
 
-import { compare, successor } from "./int64.js";
+import { compare, larger, smaller, successor } from "./int64.js";
 import { keepNewest } from "./places.js";
 
 const holesMax = 128;
+const holesToldMax = 64; // of a segment; the newest
 
 /** Puts a compacted segment in its originals' place. A batch that lies wholly in a hole is gone; of
  * one that lies partly in one, the holes say what is missing.
@@ -17,9 +18,29 @@ export function segmentsSwapped(log, f) {
 	while (at < log.holes.length && compare(log.holes[at].from, base) < 0) at++;
 	const holes = parseHoles(f.holes);
 	log.holes.splice(at, 0, ...holes);
-	keepNewest(log.holes, holesMax);
+	if (compare(next, log.holesFrom) >= 0) log.holesFrom = smaller(log.holesFrom, base);
+	if (holes.length >= holesToldMax) log.holesFrom = larger(log.holesFrom, holes[0].from);
+	boundHoles(log);
 	log.batches = log.batches.filter((b) => !holes.some((h) => (
 		compare(h.from, b.baseOffset) <= 0 && compare(b.lastOffset, h.to) < 0)));
+}
+
+/** Takes over what was found in the files; below that, what was known of them stays.
+ * @param {any} log @param {Object<string, any>} f */
+export function openedHoles(log, f) {
+	const isFirst = compare(log.synced, "0") < 0;
+	if (isFirst || compare(f.holesFrom, log.holesFrom) < 0) log.holesFrom = f.holesFrom;
+	keepHoles(log, (h) => ({ from: h.from, to: smaller(h.to, f.holesFrom) }));
+	log.holes.push(...parseHoles(f.holes));
+	boundHoles(log);
+}
+
+/** Lets the oldest go: whether there were more below the others is then not known.
+ * @param {any} log */
+function boundHoles(log) {
+	if (log.holes.length <= holesMax) return;
+	keepNewest(log.holes, holesMax);
+	log.holesFrom = larger(log.holesFrom, log.holes[0].from);
 }
 
 /** Changes every hole and drops those that end up empty.

@@ -1,7 +1,7 @@
 // Folds what happened to a replica's log.
 
 import { compare, larger, smaller, successor } from "./int64.js";
-import { keepHoles, segmentsSwapped } from "./holes.js";
+import { keepHoles, openedHoles, segmentsSwapped } from "./holes.js";
 import { cutTransactions, startTransactions } from "./transactions.js";
 import { batchLimit, copyAt, keepNewest, nodeAt, partitionAt, recordLimit } from "./places.js";
 
@@ -115,6 +115,7 @@ function epochAt(log, offset) {
 function opened(log, event) {
 	const f = event.fields;
 	if (compare(f.logEndOffset, log.leo) < 0) cut(log, event, log.leo, f.logEndOffset);
+	openedHoles(log, f);
 	startAt(log, f.logStartOffset);
 	log.leo = f.logEndOffset;
 	log.hw = f.highWatermark;
@@ -175,6 +176,7 @@ function cut(log, event, before, after) {
 	log.lso = smaller(log.lso, after);
 	log.synced = anew ? after : smaller(log.synced, after);
 	log.logStartOffset = anew ? after : smaller(log.logStartOffset, after);
+	log.holesFrom = smaller(log.holesFrom, after);
 	keepHoles(log, (h) => ({ from: h.from, to: anew ? h.from : smaller(h.to, after) }));
 	const gone = (start) => anew || compare(start, after) >= 0;
 	log.epochs = log.epochs.filter((e) => !gone(e.startOffset));

@@ -91,8 +91,11 @@ export function drawFold(view, copy, top) {
 	const { scale } = view;
 	if (!scale.fold) return null;
 	const end = Math.min(scale.fold.to, copy.leo);
-	const count = end - Math.max(copy.start, scale.fold.from);
-	if (count <= 0) return null;
+	const start = Math.max(copy.start, scale.fold.from);
+	if (start >= end) return null;
+	const within = ({ from, to }) => Math.max(0, Math.min(to, end) - Math.max(from, start));
+	const count = copy.holes.reduce((left, hole) => left - within(hole), end - start);
+	const words = `${copy.holesFrom > start ? 'up to ' : ''}${shortOffset(count)}`;
 	const isWet = copy.hw >= end;
 	const lanes = keyLanes(view, copy, top, end);
 	return h(
@@ -104,7 +107,7 @@ export function drawFold(view, copy, top) {
 				height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
 			},
 		},
-		lanes ?? h('span', null, shortOffset(count), h('i', null, ' earlier')),
+		lanes ?? h('span', null, words, h('i', null, ' earlier')),
 	);
 }
 
