@@ -70,8 +70,11 @@ func (l *Log) keepHoles(change func(*Hole)) {
 	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool { return h.From >= h.To })
 }
 
-// holesToldMax is how many holes of a segment an event tells at most, the newest.
-const holesToldMax = 64
+// holesMax is how many holes of a log are kept; an event tells holesToldMax of a segment, the newest.
+const (
+	holesMax     = 128
+	holesToldMax = 64
+)
 
 // holeDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
 const holeDigits = 18

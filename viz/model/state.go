@@ -18,7 +18,6 @@ const (
 	epochsMax       = 64
 	segmentsMax     = 128
 	cutBatchesMax   = 32
-	holesMax        = 128
 	unknownKindsMax = 32
 	programsMax     = 256
 	asksMax         = 1024
@@ -203,9 +202,8 @@ type Log struct {
 	Cut        []Batch     `json:"cut"`
 	Truncation *Truncation `json:"truncation"`
 	Refusal    *Refusal    `json:"refusal"`
-	// Cleaning is the cleaner's pass under way, Cleaned the last one that ended, each null without
-	// one. Holes are the newest runs of offsets that compaction left without a record, and all that
-	// there are from HolesFrom on.
+	// Cleaning is the cleaner's pass under way, Cleaned the last one that ended, null without one.
+	// Holes are the newest runs of offsets left without a record, and all there are from HolesFrom.
 	Cleaning  *Cleaning    `json:"cleaning"`
 	Cleaned   *Cleaned     `json:"cleaned"`
 	Holes     []Hole       `json:"holes"`

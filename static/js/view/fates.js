@@ -8,6 +8,7 @@ import { GAP } from './strata.js';
 
 export const LANE = 1.05; // rem between two threads
 export const NARROW_LANE = 0.62; // on a phone
+const ONE_LINE = 9; // rem that the words of a hole take beside each other
 const LOOSE = 1.4; // rem that the end of an open thread stands above the log
 
 /** Threads beside the records: a hollow diamond for each record, a filled one for the marker; an
@@ -47,8 +48,9 @@ const drawKnot = (entry, x, y, r) =>
 	});
 
 /** Where compaction left offsets without records. */
-export const drawHoles = ({ scale, geometry }, copy, top) =>
-	copy.holes
+export function drawHoles({ scale, geometry }, copy, top) {
+	const highest = geometry.cellWidth < ONE_LINE ? 2.4 : 4.4; // rem with words on one line
+	return copy.holes
 		.filter((hole) => hole.from < scale.to)
 		.map(({ from, to }) => {
 			const height = top(from) - top(to) - GAP;
@@ -58,7 +60,7 @@ export const drawHoles = ({ scale, geometry }, copy, top) =>
 			return h(
 				'div',
 				{
-					class: cls('hole', { low: height < geometry.unit * 2.4 }),
+					class: cls('hole', { low: height < geometry.unit * highest }),
 					key: `hole-${from}`,
 					title: `offsets ${from} to ${to - 1}: no records are left`,
 					'data-testid': `hole-${copy.id}-${from}`,
@@ -68,6 +70,7 @@ export const drawHoles = ({ scale, geometry }, copy, top) =>
 				height > geometry.unit && h('span', null, words, h('i', null, 'no records')),
 			);
 		});
+}
 
 const cleanerOf = (copy) => copy.cleaning ?? copy.cleaned;
 
