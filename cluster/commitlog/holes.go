@@ -13,7 +13,7 @@ const (
 	// holesMax bounds how many runs of offsets without a record an event tells; the newest are told.
 	holesMax = 64
 	// holesScanBytes bounds how much of a log is looked through for them, the newest first.
-	holesScanBytes = 32 << 20
+	holesScanBytes = 8 << 20
 )
 
 // holes are runs of offsets without a record, each the first and the last, and from where on they
