@@ -26,17 +26,23 @@ type fieldView struct {
 }
 
 type recordView struct {
-	Offset    string `json:"offset"`
-	Timestamp string `json:"timestamp"`
-	Key       string `json:"key"`
-	Value     string `json:"value"`
-	Headers   int    `json:"headers"`
+	Offset    string       `json:"offset"`
+	Timestamp string       `json:"timestamp"`
+	Key       string       `json:"key"`
+	Value     string       `json:"value"`
+	Headers   []headerView `json:"headers"`
+}
+
+type headerView struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 const (
 	viewedRecordsMax = 200
 	viewedTextMax    = 500
 	viewedInflateMax = 16 << 20
+	viewedHeadersMax = 20 // of one record
 )
 
 func viewBatch(raw []byte) (batchView, error) {
@@ -58,7 +64,7 @@ func viewBatch(raw []byte) (batchView, error) {
 		view.Records = append(view.Records, recordView{
 			Offset:    strconv.FormatInt(h.BaseOffset+int64(r.OffsetDelta), 10),
 			Timestamp: strconv.FormatInt(h.BaseTimestamp+r.TimestampDelta, 10),
-			Key:       viewText(r.Key), Value: viewText(r.Value), Headers: len(r.Headers)})
+			Key:       viewText(r.Key), Value: viewText(r.Value), Headers: viewHeaders(r.Headers)})
 		return nil
 	})
 	switch {
@@ -68,6 +74,14 @@ func viewBatch(raw []byte) (batchView, error) {
 		view.Note = fmt.Sprintf("%d more records are not shown", more)
 	}
 	return view, nil
+}
+
+func viewHeaders(headers []record.RecordHeader) []headerView {
+	views := []headerView{}
+	for _, h := range headers[:min(len(headers), viewedHeadersMax)] {
+		views = append(views, headerView{viewText([]byte(h.Key)), viewText(h.Value)})
+	}
+	return views
 }
 
 func fieldValue(f record.Field, b []byte) string {

@@ -36,7 +36,7 @@ func (s *Server) ownHost(hostPort string) bool {
 	if err != nil {
 		port = ""
 	}
-	host := strings.ToLower(hostOf(hostPort)) // as the names of hosts are compared
+	host := hostOf(hostPort)
 	if strings.ContainsAny(port, "/\\@") {
 		return false
 	}

@@ -89,5 +89,5 @@ func hostOf(hostPort string) string {
 	if len(host) > 1 && host[0] == '[' && host[len(host)-1] == ']' {
 		host = host[1 : len(host)-1]
 	}
-	return host
+	return strings.ToLower(host) // names of hosts are compared without case
 }

@@ -49,6 +49,10 @@ func ReadMetaProperties(files disk.FS) (MetaProperties, error) {
 		}
 	}
 	if v := properties["version"]; v != "1" {
+		if n, err := strconv.Atoi(v); err == nil && n > 1 {
+			return m, fmt.Errorf("commitlog: %s: version %d; only version 1 is known here, so something "+
+				"newer wrote this directory: start that, or give another directory", metaPropertiesFile, n)
+		}
 		return m, fmt.Errorf("commitlog: %s: version %q, not 1; a damaged file may be removed, it is "+
 			"made anew", metaPropertiesFile, v)
 	}

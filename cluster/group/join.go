@@ -146,7 +146,7 @@ func (j *joining) knownMember() {
 	case Stable:
 		switch {
 		case m.id == j.g.leader:
-			j.update(m, "the leader comes back")
+			j.update(m, "that leads the group comes back")
 		case !m.matches(r.Protocols):
 			j.update(m, "comes back with other protocols")
 		default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,10 +89,16 @@ func (f *serveFlags) check() error {
 	if f.token != "" && f.token == f.viewerToken {
 		return errors.New("--token and --viewer-token are the same: every viewer could act")
 	}
-	if n := len(f.kafkaAddresses()); n != 3 {
+	brokers := f.kafkaAddresses()
+	if n := len(brokers); n != 3 {
 		return fmt.Errorf("--kafka names %d addresses; three brokers need three", n)
 	}
-	for _, address := range append(f.kafkaAddresses(), f.http) {
+	for i, address := range brokers {
+		if j := slices.Index(brokers, address); j < i && !strings.HasSuffix(address, ":0") {
+			return fmt.Errorf("--kafka gives brokers %d and %d the same address, %s", j+1, i+1, address)
+		}
+	}
+	for _, address := range append(brokers, f.http) {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
 			return fmt.Errorf("%q is not an address: %w", address, err)

@@ -28,21 +28,35 @@ func newFlags(name, arguments string, stderr io.Writer) *flag.FlagSet {
 	return set
 }
 
-// parseFlags ends an error about an unknown flag with the nearest known one. The set has printed
-// the error itself by then, and its usage.
+// parseFlags prints the usage where it is asked for, and otherwise returns an error that says what
+// is wrong in one line, with the nearest known flag for one that is not known.
 func parseFlags(set *flag.FlagSet, args []string) error {
+	usage, out := set.Usage, set.Output()
+	if usage == nil {
+		usage = func() {
+			fmt.Fprintf(out, "usage: %s [flags]\n", set.Name())
+			set.PrintDefaults()
+		}
+	}
+	set.Usage = func() {}
+	set.SetOutput(io.Discard)
 	err := set.Parse(args)
-	if err == nil {
+	set.SetOutput(out)
+	set.Usage = usage
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+		return err
 	}
 	if name, unknown := strings.CutPrefix(err.Error(), undefinedFlag); unknown {
 		var known []string
 		set.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-		if near := scenarios.Nearest(strings.TrimLeft(name, "-"), known); near != "" {
-			fmt.Fprintf(set.Output(), "there is no --%s; did you mean --%s?\n", name, near)
-		}
+		hint := meant(strings.TrimLeft(name, "-"), known...)
+		err = fmt.Errorf("there is no flag --%s%s", name, strings.Replace(hint, "mean ", "mean --", 1))
 	}
-	return err
+	return fmt.Errorf("%w (%s --help lists the flags)", err, set.Name())
 }
 
 // undefinedFlag is how package flag begins its error.
@@ -56,6 +70,7 @@ func parseMixed(set *flag.FlagSet, args []string) (rest []string, code int, ok b
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, exitGood, false
 			}
+			complain(set.Output(), "%v", err)
 			return nil, exitBadInput, false
 		}
 		left := set.Args()

@@ -124,12 +124,20 @@ assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 
 // What no event of this run told of may be a marker, or aborted: it is not said to be committed.
-const before = [2, 3].map((id) =>
-  copy(id, 2, [], { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }] }));
-const unknown = whereabouts(sceneOf({ ...state, topics: [{ name: 'orders',
-  partitions: [{ ...state.topics[0].partitions[0], copies: before }] }] }, follow),
-{ ...follow, epoch: 4 }).find(({ id }) => id === 'committed');
-assert.deepEqual([unknown.status, unknown.note], ['ahead', 'not known here']);
+// Of a batch that is no longer kept it is known, unless a transaction may have been around it.
+const open = { producerId: '7', first: '0', last: '-1', state: 'open' };
+for (const [knownFrom, transactions, says] of [
+  ['2', [], 'not known here'], ['0', [], 'HW 2'], ['0', [open], 'not known here'],
+]) {
+  const copies = [2, 3].map((id) => copy(id, 2, [],
+    { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }], knownFrom, transactions }));
+  const [partition] = state.topics[0].partitions;
+  const old = sceneOf({ ...state, topics: [{ name: 'orders', partitions: [{ ...partition, copies }] }] },
+  follow);
+  const { status, note } = whereabouts(old, { ...follow, epoch: 4 })
+    .find(({ id }) => id === 'committed');
+  assert.deepEqual([status, note], [says === 'HW 2' ? 'here' : 'ahead', says]);
+}
 
 // What was cut off is so for ever, and shown as fallen until something is appended.
 const cutAt = (batches) => ({

@@ -113,3 +113,22 @@ func TestLeaderThatLedLastIsNotSaidToBeElectedUncleanlyByASetting(t *testing.T) 
 	r.says(a.Why, "it was the last that had led", event.RuleElectionLastKnownLeader,
 		event.KindPartitionChanged)
 }
+
+func TestAbortedRecordThatTheCleanerTookIsStillAborted(t *testing.T) {
+	r := script(t, "topic c replicas=1,2,3 cleanup.policy=compact segment.ms=1000 "+
+		"min.cleanable.dirty.ratio=0.01", "producer p transactional=tp", "txn p begin",
+		"send c by=p key=x value=v", "txn p abort", "txn p begin", "send c by=p key=y value=v",
+		"txn p commit", "sleep 2s", "send c key=z value=v", "clean c-0", "sleep 5s")
+	p := r.fate("x", r.last(), explain.FateAborted, event.KindTransactionMarkerWritten)
+	if !strings.Contains(p.FateText, "cleaner has removed it") {
+		t.Error(p.FateText)
+	}
+}
+
+func TestNothingIsExplainedOfADeletedTopicWhoseBrokersAreDown(t *testing.T) {
+	r := script(t, "topic x replicas=2", "kill 2", "sleep 12s", "delete-topic x", "sleep 1s")
+	_, err := explain.Why(r, explain.Question{Of: "leader", Topic: "x", At: r.last()})
+	if err == nil || !strings.Contains(err.Error(), "x is deleted") {
+		t.Error(err)
+	}
+}

@@ -130,6 +130,9 @@ func (p *Passport) seal(j *journey, w *witness) {
 	case j.nature.control:
 		p.end(FateMarker, j.nature.told, "%s holds no record but a marker: it says how a transaction "+
 			"ended, and no reader is given it.", name)
+	case j.compacted != nil && !holds(leading, j.of) && j.aborted():
+		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it, and the "+
+			"cleaner has removed it since.", name)
 	case j.compacted != nil && !holds(leading, j.of):
 		by := "a newer record has the same key"
 		switch {

@@ -92,6 +92,10 @@ func witnessOf(src Source, topic string, index int32, at event.Seq) (*witness, e
 	if p == nil {
 		return nil, 0, unknown("there is no partition %s-%d at event %d", topic, index, at)
 	}
+	if s.Topic(topic).Deleted {
+		return nil, 0, unknown("the topic %s is deleted at event %d; its logs go when their brokers "+
+			"are back", topic, at)
+	}
 	w := newWitness(s, p)
 	from, err := scan(src, at, w.see)
 	return w, from, err
@@ -99,7 +103,13 @@ func witnessOf(src Source, topic string, index int32, at event.Seq) (*witness, e
 
 func (w *witness) name() string { return fmt.Sprintf("%s-%d", w.partition.Topic, w.partition.Index) }
 
-func (w *witness) who(id event.NodeID) string { return naming(w.state, id) }
+// who names somebody, also a client that has left.
+func (w *witness) who(id event.NodeID) string {
+	if name := w.names[id]; name != "" {
+		return name
+	}
+	return naming(w.state, id)
+}
 
 // leading is the leader's replica as long as its node lives, nil otherwise.
 func (w *witness) leading() *model.Log {

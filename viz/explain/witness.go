@@ -18,6 +18,7 @@ type witness struct {
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
 	open   map[writer]*fact // TransactionBegan without a marker
+	names  map[event.NodeID]string
 }
 
 // about is what makes one event the successor of another: what it says, and of whom.
@@ -29,7 +30,7 @@ type about struct {
 
 func newWitness(s *model.State, p *model.Partition) *witness {
 	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
-		open: map[writer]*fact{}}
+		open: map[writer]*fact{}, names: map[event.NodeID]string{}}
 }
 
 // see keeps an event that concerns the partition, or the nodes and links under it.
@@ -39,6 +40,9 @@ func (w *witness) see(f *fact) {
 		if w.isAnother(f) {
 			w.forget()
 		}
+	case event.KindClientIdentified:
+		e := f.chunk.ClientIdentified(f.Record)
+		w.names[e.Connection] = e.ClientID
 	case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused, event.KindNodeResumed:
 		w.newest[about{kind: f.Kind, node: f.Node}] = f
 	case event.KindBrokerFenced, event.KindBrokerUnfenced, event.KindBrokerRegistered:

@@ -134,7 +134,7 @@ func (l *Log) opened(s *State, e event.LogOpened) {
 	l.LeaderEpoch = e.LeaderEpoch
 	l.SegmentCount = int64(e.Segments)
 	if l.SyncedOffset < 0 {
-		l.SyncedOffset = e.LogEndOffset
+		l.SyncedOffset, l.KnownFrom = e.LogEndOffset, e.LogEndOffset
 	}
 	if len(l.Segments) == 0 && e.Segments == 1 {
 		l.Segments = append(l.Segments, e.LogStartOffset)
@@ -194,8 +194,9 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	l.LastStableOffset = min(l.LastStableOffset, after)
 	l.SyncedOffset = min(l.SyncedOffset, after)
 	l.LogStartOffset, l.HolesFrom = min(l.LogStartOffset, after), min(l.HolesFrom, after)
+	l.KnownFrom = min(l.KnownFrom, after)
 	if anew {
-		l.SyncedOffset, l.LogStartOffset = after, after
+		l.SyncedOffset, l.LogStartOffset, l.KnownFrom = after, after, after
 	}
 	l.keepHoles(func(h *Hole) {
 		if h.To = min(h.To, after); anew {

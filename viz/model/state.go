@@ -208,6 +208,8 @@ type Log struct {
 	Cleaned   *Cleaned     `json:"cleaned"`
 	Holes     []Hole       `json:"holes"`
 	HolesFrom event.Offset `json:"holesFrom,string"`
+	// KnownFrom is the offset from which on events told of everything that is in this log.
+	KnownFrom event.Offset `json:"knownFrom,string"`
 }
 
 // Cleaning is a pass of the cleaner over the offsets below UpTo.

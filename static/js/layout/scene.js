@@ -128,6 +128,7 @@ function copyOf(id, copy) {
 		lso: Math.max(0, number(copy.lso)),
 		holes: listOf(copy.holes).map((hole) => ({ from: number(hole.from), to: number(hole.to) })),
 		holesFrom: number(copy.holesFrom),
+		knownFrom: number(copy.knownFrom),
 		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
 		cleaned: copy.cleaned ? number(copy.cleaned.firstDirty) : null,
 		threads: threadsOf(listOf(copy.transactions)),

@@ -2,6 +2,7 @@
 // how many lanes they need beside the records.
 
 const LANES_MOST = 3;
+const KEPT = 64; // of one log, in the state
 
 /**
  * @typedef {object} Thread
@@ -41,6 +42,12 @@ export function threadAt(threads, batch, offset) {
 		return thread.last < 0 || offset < thread.last;
 	}) ?? null;
 }
+
+/** Whether a record of a batch that is no longer kept may hang on a thread: one is there, or may
+ *  have been before the oldest that is kept. @param {Thread[]} threads @returns {boolean} */
+export const mayHang = (threads, offset) =>
+	threadsWithin(threads, offset, offset + 1).length > 0 ||
+	(threads.length >= KEPT && offset < Math.min(...threads.map(({ first }) => first)));
 
 /** Threads with something between two offsets. @param {Thread[]} threads @returns {Thread[]} */
 export const threadsWithin = (threads, from, to) =>

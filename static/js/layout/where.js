@@ -4,7 +4,7 @@
 
 import { idList, shortOffset } from './format.js';
 import { isHole, isOf } from './scene.js';
-import { threadAt } from './threads.js';
+import { mayHang, threadAt } from './threads.js';
 
 /**
  * @typedef {{topic: string, topicId: string, partition: number, offset: number, epoch: number,
@@ -14,6 +14,7 @@ import { threadAt } from './threads.js';
  */
 
 const LOST = 'lost';
+const ANOTHER = 'another record';
 const BELIEFS = { acknowledged: 'acknowledged', failed: 'failed', unknown: 'unknown to it' };
 
 /** @param {object} scene @param {Follow} follow
@@ -87,7 +88,7 @@ function atBroker({ focus, brokers }, id, follow) {
 		}
 		const isTaken = copy && follow.offset < copy.leo;
 		return isTaken
-			? { ...station, status: 'gone', note: 'another record' }
+			? { ...station, status: 'gone', note: ANOTHER }
 			: { ...station, status: 'ahead', note: 'not yet' };
 	}
 	return {
@@ -112,9 +113,7 @@ function committed(focus, follow, isThere, isCommitted) {
 	if (isLost) return { ...station, status: 'gone', note: LOST };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
-	// Markers, aborted and compacted records of before cannot be told from committed ones.
-	const batch = batchAt(focus.leading, follow.offset);
-	if (isThere && !thread && (!batch || batch.isUnrecorded)) {
+	if (isThere && !thread && isObscure(focus.leading, follow.offset)) {
 		return { ...station, status: 'ahead', note: 'not known here' };
 	}
 	return {
@@ -122,6 +121,14 @@ function committed(focus, follow, isThere, isCommitted) {
 		status: isCommitted && thread !== 'open' ? 'here' : 'ahead',
 		note: thread === 'open' ? 'transaction open' : `HW ${shortOffset(focus.hw)}`,
 	};
+}
+
+/** Whether nothing tells a record from a marker or an aborted one: no event told of it, or its
+ *  batch is no longer kept and there were transactions around it. */
+function isObscure(copy, offset) {
+	const batch = batchAt(copy, offset);
+	if (batch && !batch.isUnrecorded) return false;
+	return offset < copy.knownFrom || mayHang(copy.threads, offset);
 }
 
 /** At its producer: still in the accumulator, under way, and what the producer believes. */
@@ -134,7 +141,7 @@ function sent(scene, follow, holders, belief) {
 		return { ...station, status: isSent ? 'past' : 'here',
 			note: isSent ? 'sent, no answer yet' : 'in the accumulator' };
 	}
-	const isWritten = holders.some(({ status }) => status !== 'ahead');
+	const isWritten = holders.some(({ status, note }) => status !== 'ahead' && note !== ANOTHER);
 	if (maker && !isWritten) return { ...station, status: 'ahead', note: 'not yet' };
 	return { ...station, status: 'past',
 		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };

@@ -122,7 +122,7 @@ function opened(log, event) {
 	log.lso = smaller(log.lso, f.highWatermark);
 	log.leaderEpoch = f.leaderEpoch;
 	log.segmentCount = f.segments;
-	if (compare(log.synced, "0") < 0) log.synced = f.logEndOffset;
+	if (compare(log.synced, "0") < 0) log.synced = log.knownFrom = f.logEndOffset;
 	if (log.segments.length === 0 && f.segments === 1) log.segments.push(f.logStartOffset);
 	const known = log.epochs.some((e) => e.epoch === f.leaderEpoch);
 	if (!known && compare(f.logEndOffset, f.logStartOffset) > 0) {
@@ -177,6 +177,7 @@ function cut(log, event, before, after) {
 	log.synced = anew ? after : smaller(log.synced, after);
 	log.logStartOffset = anew ? after : smaller(log.logStartOffset, after);
 	log.holesFrom = smaller(log.holesFrom, after);
+	log.knownFrom = anew ? after : smaller(log.knownFrom, after);
 	keepHoles(log, (h) => ({ from: h.from, to: anew ? h.from : smaller(h.to, after) }));
 	const gone = (start) => anew || compare(start, after) >= 0;
 	log.epochs = log.epochs.filter((e) => !gone(e.startOffset));

@@ -123,7 +123,7 @@ export function copyAt(state, partition, node) {
 		segmentCount: 0, batches: [], transactions: [],
 		totals: { batches: 0, records: 0, bytes: 0, duplicates: 0, refused: 0, truncations: 0 },
 		cut: [], truncation: null, refusal: null, cleaning: null, cleaned: null, holes: [],
-		holesFrom: "0",
+		holesFrom: "0", knownFrom: "0",
 	};
 	insertSorted(partition.copies, copy, (a, b) => a.node - b.node);
 	return copy;

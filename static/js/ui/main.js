@@ -27,7 +27,7 @@ const still = matchMedia('(prefers-reduced-motion: reduce)');
 const ui = {
 	topic: null,
 	partition: 0,
-	select: null, // { node, offset, epoch }
+	select: null, // { node, offset, epoch, topicId }
 	follow: null,
 	reader: '', // who was put on the stage, of the readers and of the producers
 	producer: '',
@@ -140,7 +140,12 @@ const forget = () => {
 	known = null;
 };
 function currentScene() {
-	known ??= sceneOf(session.hasState ? session.state() : {}, ui);
+	if (known) return known;
+	known = sceneOf(session.hasState ? session.state() : {}, ui);
+	// What was picked went with its topic, though there may be another of that name.
+	if (ui.select && known.focus && ui.select.topicId !== known.focus.topicId) {
+		set({ select: null, batch: { status: 'none' } });
+	}
 	return known;
 }
 
@@ -151,7 +156,8 @@ function set(change) {
 
 const act = {
 	command,
-	select(select) {
+	select(entry) {
+		const select = { ...entry, topicId: currentScene().focus?.topicId };
 		set({ select, tab: 'batch', inspector: !isViewer() });
 		if (!isViewer()) loadBatch(select);
 	},

@@ -9,6 +9,7 @@ const ROWS_MOST = 48;
 const RECORDS_MOST = 50;
 const HEADER_BYTES = 61;
 const TINTS = 6;
+const EMPTY = '“”';
 
 /**
  * @typedef {object} Bytes what the server read from the log
@@ -92,11 +93,12 @@ function linesOf({ fields, records }) {
 		value: String(field.value),
 	}));
 	for (const record of records.slice(0, RECORDS_MOST)) {
+		const headers = record.headers.map(({ key, value }) => `${key}=${value}`);
 		lines.push({
 			at: Number(record.position ?? NaN),
 			size: Number(record.size ?? 0),
-			name: record.key || `offset ${record.offset}`,
-			value: record.value ?? '',
+			name: record.key || EMPTY,
+			value: [record.value || EMPTY, ...headers].join(' · '),
 			isRecord: true,
 		});
 	}

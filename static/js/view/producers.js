@@ -159,7 +159,9 @@ const drawBeliefs = (client) =>
 		),
 	);
 
-const lastOf = (client) => (client.last ? client.last.api : 'runs your commands');
+/** The built-in client has no connection that brokers would tell of. */
+const lastOf = (client) => client.last?.api ??
+	(client.nodes.length ? 'connected' : 'runs your commands');
 
 export const titleOf = (client) =>
 	[client.id, client.identity, client.software, client.address, client.lastError,
