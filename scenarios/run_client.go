@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -76,7 +77,10 @@ func (x *execution) consumer(v value) *client.Consumer {
 
 func (x *execution) noClient(v value, role string) {
 	e := inputError(v.position, "no %s %s is running", role, v.text)
-	e = e.meant(v.text, x.config.Cluster.Programs())
+	names := slices.DeleteFunc(x.config.Cluster.Programs(), func(name string) bool {
+		return (x.config.Cluster.Producer(name) != nil) != (role == "producer")
+	})
+	e = e.meant(v.text, names)
 	e.Kind = Refused
 	x.end(Result{}, e)
 }

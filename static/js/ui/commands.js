@@ -74,9 +74,10 @@ export const open = (page, { instead = false } = {}) => {
 };
 
 /** Reads the batch that holds an offset from one broker's log.
+ *  @param {{node: number, topic: string, topicId: string, partition: number, offset: number}} place
  *  @returns {Promise<import('../view/batch.js').Bytes>} */
-export async function readBatch({ node, topic, partition, offset }) {
-	const query = new URLSearchParams({ node, topic, partition, offset });
+export async function readBatch(place) {
+	const query = new URLSearchParams(place);
 	const response = await fetch(`${worldPath()}/batch?${query}`);
 	const answer = await response.json().catch(() => ({}));
 	if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);

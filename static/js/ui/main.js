@@ -256,7 +256,8 @@ async function loadBatch({ node, offset }) {
 	set({ batch: { status: 'loading' } });
 	try {
 		if (session.file) throw new Error(NO_BYTES);
-		const place = { node, topic: focus.topic, partition: focus.partition, offset };
+		const { topic, topicId, partition } = focus;
+		const place = { node, topic, topicId, partition, offset };
 		const read = await readBatch(place);
 		if (ui.select === wanted) set({ batch: { status: 'read', ...read } });
 	} catch (problem) {
