@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -129,6 +130,15 @@ func (x *indexFile) load(grows func(previous, next []byte) bool) (bool, error) {
 		}
 		done = !x.take(chunk, grows)
 	}
+	// What stands behind the entries is the zeroes that it was preallocated with, or damage.
+	if next := make([]byte, x.entry); int64(len(x.entries)) < file.Size() {
+		if _, err := file.ReadAt(next, int64(len(x.entries))); err != nil && err != io.EOF {
+			return false, errors.Join(err, file.Close())
+		}
+		if !bytes.Equal(next, make([]byte, x.entry)) {
+			return false, file.Close()
+		}
+	}
 	x.file, x.written = file, len(x.entries)
 	return true, nil
 }
@@ -204,10 +214,10 @@ func (x *offsetIndex) load() (bool, error) {
 	return x.indexFile.load(func(previous, next []byte) bool {
 		if previous == nil {
 			// The first entry belongs to the second batch at the earliest, so it cannot be zero.
-			return int32(binary.BigEndian.Uint32(next)) >= 0 && binary.BigEndian.Uint32(next[4:]) > 0
+			return int32(binary.BigEndian.Uint32(next)) >= 0 && int32(binary.BigEndian.Uint32(next[4:])) > 0
 		}
 		return int32(binary.BigEndian.Uint32(next)) > int32(binary.BigEndian.Uint32(previous)) &&
-			binary.BigEndian.Uint32(next[4:]) > binary.BigEndian.Uint32(previous[4:])
+			int32(binary.BigEndian.Uint32(next[4:])) > int32(binary.BigEndian.Uint32(previous[4:]))
 	})
 }
 

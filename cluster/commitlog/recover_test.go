@@ -85,6 +85,13 @@ func TestBrokenIndexesAreRebuiltOnce(t *testing.T) {
 			"missing":      nil,
 			"odd length":   func(b []byte) []byte { return b[:len(b)-3] },
 			"out of range": func(b []byte) []byte { b[4], b[0] = 0x7f, 0x7f; return b },
+			"below zero":   func(b []byte) []byte { b[4], b[0] = 0xff, 0xff; return b },
+			"noise": func(b []byte) []byte {
+				for i := range b {
+					b[i] = byte(i*i*37 + 0x91)
+				}
+				return b
+			},
 		} {
 			if ext == ".timeindex" && what == "out of range" {
 				continue // Any rising timestamps are plausible without reading the batches.
