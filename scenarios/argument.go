@@ -25,7 +25,6 @@ type value struct {
 	expression *expression // also a node, which is only known when the command runs
 	link       link
 	fault      disk.Fault
-	clock      clockChange
 }
 
 // link is one pair of nodes.
@@ -36,11 +35,6 @@ type link struct {
 }
 
 // clockChange is a new offset or a new rate.
-type clockChange struct {
-	offset       time.Duration
-	ratePermille int32
-}
-
 func (a *argument) parse(w word) (value, *Error) {
 	v := value{position: w.position}
 	var err *Error
@@ -82,7 +76,7 @@ func (a *argument) parsePlain(w word, v *value) (err *Error) {
 				return inputError(w.position, "%s", problem)
 			}
 		}
-	case kindClient, kindNewName:
+	case kindClient, kindProducer, kindConsumer, kindNewName:
 		return checkClientName(w)
 	case kindPartition:
 		topic, partition, ok := cutPartition(w.text)
@@ -103,7 +97,9 @@ func (a *argument) parsePlain(w word, v *value) (err *Error) {
 	case kindFault:
 		v.fault, err = parseFault(w)
 	case kindClock:
-		v.clock, err = parseClock(w)
+		v.duration, err = parseClock(w)
+	case kindRate:
+		v.factor, err = parseRate(w)
 	case kindPosition:
 		v.number, err = parsePosition(w)
 	case kindFactor:
@@ -244,15 +240,7 @@ func faultWords() []string {
 		"ok"}
 }
 
-func parseClock(w word) (clockChange, *Error) {
-	if text, ok := strings.CutPrefix(w.text, "rate="); ok {
-		at := w.position + len("rate=")
-		f, err := parseFactor(word{at, text})
-		if err != nil || f > 100 {
-			return clockChange{}, inputError(at, "%q is not a rate from 0.001 to 100", text)
-		}
-		return clockChange{ratePermille: int32(math.Round(f * 1000))}, nil
-	}
+func parseClock(w word) (time.Duration, *Error) {
 	text, sign := w.text, time.Duration(1)
 	switch text[0] {
 	case '+':
@@ -262,8 +250,16 @@ func parseClock(w word) (clockChange, *Error) {
 	}
 	d, err := duration(word{w.position, text})
 	if err != nil {
-		return clockChange{}, inputError(w.position, "%q is no change of a clock", w.text).
+		return 0, inputError(w.position, "%q is no change of a clock", w.text).
 			example("+1h, -5s or rate=2")
 	}
-	return clockChange{offset: sign * d, ratePermille: 1000}, nil
+	return sign * d, nil
+}
+
+func parseRate(w word) (float64, *Error) {
+	f, err := parseFactor(w)
+	if err != nil || f > 100 {
+		return 0, inputError(w.position, "%q is not a rate from 0.001 to 100", w.text)
+	}
+	return f, nil
 }

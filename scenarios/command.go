@@ -24,9 +24,12 @@ const (
 	kindClock
 	kindPosition // earliest, latest or an offset
 	kindFactor
+	kindRate
 	kindExpression
-	kindClient  // name of a producer or consumer
-	kindNewName // the same, of one that may be new
+	kindClient // name of a producer or consumer
+	kindProducer
+	kindConsumer
+	kindNewName // of a client that may be new
 	kindTopics  // orders or orders,payments
 )
 
@@ -131,7 +134,7 @@ func sendArguments() []argument {
 			help: "with idempotent=true: a sequence of your own, to see what the broker says"},
 		{name: "timestamp", kind: kindInteger, keyed: true, maximum: math.MaxInt64,
 			help: "the records' timestamp in unix milliseconds; the moment of sending without it"},
-		{name: "by", kind: kindClient, keyed: true,
+		{name: "by", kind: kindProducer, keyed: true,
 			help: "the producer that sends; acks, idempotent and timeout are its own then"},
 		{name: "nowait", kind: kindChoice, choices: []string{"nowait"},
 			help: "do not wait until a producer has its acknowledgements"}}
@@ -184,8 +187,10 @@ func faultCommands() []spec {
 			help: "make a node's disk misbehave", example: "disk 2 slow=50ms"},
 		{name: "clock", run: runClock,
 			arguments: []argument{nodeArgument(),
-				{name: "change", kind: kindClock, required: true,
-					help: "+1h or -5s puts the wall clock off, rate=2 runs the clock faster"}},
+				{name: "offset", kind: kindClock, fallback: "+0s",
+					help: "+1h or -5s puts the wall clock off"},
+				{name: "rate", kind: kindRate, keyed: true, fallback: "1",
+					help: "2 runs the clock twice as fast as the world's"}},
 			help: "put a node's clock wrong; what is not named is put right", example: "clock 2 +1h"},
 	}
 }

@@ -10,15 +10,15 @@ func clientCommands() []spec {
 			help: "start a producer under a name; any producer configuration may follow by " +
 				"Kafka's name",
 			example: "producer shop linger=20ms"},
-		{name: "flush", run: runFlush, arguments: []argument{clientArgument("a producer")},
+		{name: "flush", run: runFlush, arguments: []argument{clientArgument(kindProducer, "a producer")},
 			help:    "send what a producer has, and wait until it knows what became of it",
 			example: "flush shop"},
 		{name: "txn", outcome: true, run: runTxn,
-			arguments: []argument{clientArgument("a producer with transactional=ID"),
+			arguments: []argument{clientArgument(kindProducer, "a producer with transactional=ID"),
 				{name: "action", kind: kindChoice, required: true,
 					choices: []string{"begin", "offsets", "commit", "abort"},
 					help:    "offsets makes a consumer's positions part of the transaction"},
-				{name: "of", kind: kindClient, keyed: true, help: "the consumer, with offsets"}},
+				{name: "of", kind: kindConsumer, keyed: true, help: "the consumer, with offsets"}},
 			help:    "begin a producer's transaction, put something into it, or end it",
 			example: "txn shop begin"},
 		{name: "consumer", outcome: true, run: runConsumer, configs: client.ConsumerConfigNames,
@@ -28,31 +28,32 @@ func clientCommands() []spec {
 				"by Kafka's name",
 			example: "consumer billing topic=orders group=billing from=earliest"},
 		{name: "poll", outcome: true, run: runPoll,
-			arguments: []argument{clientArgument("a consumer that is manual"),
+			arguments: []argument{clientArgument(kindConsumer, "a consumer that is manual"),
 				{name: "max", kind: kindInteger, keyed: true, minimum: 1, maximum: 100000,
 					help: "at most that many records; max.poll.records without it"},
 				{name: "timeout", kind: kindDuration, keyed: true, fallback: "10s",
 					help: "how long to wait for a record"}},
 			help: "let a consumer poll once", example: "poll billing max=2"},
 		{name: "commit", outcome: true, run: runCommit,
-			arguments: []argument{clientArgument("a consumer with a group")},
+			arguments: []argument{clientArgument(kindConsumer, "a consumer with a group")},
 			help:      "commit the positions of a consumer", example: "commit billing"},
 		{name: "seek", run: runSeek,
-			arguments: []argument{clientArgument("a consumer"),
+			arguments: []argument{clientArgument(kindConsumer, "a consumer"),
 				{name: "offset", kind: kindPosition, required: true,
 					help: "earliest, latest or an offset"},
 				{name: "partition", kind: kindPartition, keyed: true,
 					help: "such as orders-0; every partition without it"}},
 			help: "let a consumer read from somewhere else", example: "seek billing 0"},
-		{name: "close", run: runClose, arguments: []argument{clientArgument("a producer or consumer")},
+		{name: "close", run: runClose,
+			arguments: []argument{clientArgument(kindClient, "a producer or consumer")},
 			help: "close a client: a producer flushes, a consumer leaves its group; `restart` " +
 				"brings it back",
 			example: "close shop"},
 	}
 }
 
-func clientArgument(what string) argument {
-	return argument{name: "name", kind: kindClient, required: true, help: "name of " + what}
+func clientArgument(k kind, what string) argument {
+	return argument{name: "name", kind: k, required: true, help: "name of " + what}
 }
 
 func newClientArgument() argument {
@@ -154,7 +155,7 @@ func (c *Command) usesClients() []usedName {
 	for i := range c.spec.arguments {
 		a := &c.spec.arguments[i]
 		v := c.value(a.name)
-		if a.kind == kindClient && v.text != "" {
+		if a.kind.isClient() && v.text != "" {
 			used = append(used, usedName{v.position, v.text})
 		}
 		note(v.expression)

@@ -131,8 +131,8 @@ func (e *Executor) candidates(a *argument) []string {
 	switch a.kind {
 	case kindTopic, kindTopics:
 		return c.Topics()
-	case kindClient:
-		return c.Programs()
+	case kindClient, kindProducer, kindConsumer:
+		return clientsOf(c, a.kind)
 	case kindPartition:
 		for _, topic := range c.Topics() {
 			list = append(list, topic+"-0")
@@ -159,6 +159,17 @@ func (e *Executor) candidates(a *argument) []string {
 		return []string{"earliest", "latest"}
 	}
 	return list
+}
+
+// isClient says whether an argument names a client that there is.
+func (k kind) isClient() bool { return k == kindClient || k == kindProducer || k == kindConsumer }
+
+// clientsOf are the clients that an argument of the kind may name.
+func clientsOf(c Cluster, k kind) []string {
+	return slices.DeleteFunc(c.Programs(), func(name string) bool {
+		isProducer := c.Producer(name) != nil
+		return k == kindProducer && !isProducer || k == kindConsumer && isProducer
+	})
 }
 
 func (e *Executor) links() []string {

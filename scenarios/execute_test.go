@@ -113,6 +113,7 @@ func TestFaultsReachTheCluster(t *testing.T) {
 		`disk 2 ok`:                "disk 2 none 0s",
 		`clock 2 +1h`:              "clock 2 1h0m0s 1000",
 		`clock 2 rate=0.5`:         "clock 2 0s 500",
+		`clock 2 -1h rate=2`:       "clock 2 -1h0m0s 2000",
 		`delete-topic t`:           "delete t",
 		`config t retention.ms=10`: "alter t [{retention.ms 10}]",
 		`elect t-0 unclean`:        "elect t-0 true",

@@ -247,7 +247,7 @@ func (w *fakeWorld) Elect(topic string, p int32, unclean bool, done func(client.
 
 // The named clients of a fake cluster are names only: nobody of them runs.
 
-func (f *fakeCluster) Programs() []string { return f.programs }
+func (f *fakeCluster) Programs() []string { return slices.Clone(f.programs) }
 
 func (f *fakeCluster) Named(name string) (event.NodeID, bool) {
 	at := slices.Index(f.programs, name)

@@ -138,7 +138,7 @@ func (c *Command) positional(next *int) *argument {
 // takesWhole says that the argument which comes next holds an equals sign itself: slow=50ms.
 func (c *Command) takesWhole(next int) bool {
 	a := c.positional(&next)
-	return a != nil && (a.kind == kindFault || a.kind == kindClock)
+	return a != nil && a.kind == kindFault
 }
 
 func (c *Command) tooMany(w word) *Error {
@@ -234,6 +234,9 @@ func (c *Command) fill(end int) *Error {
 	}
 	if c.spec.name == "config" && len(c.settings) == 0 {
 		return inputError(end, "config needs a setting").example(c.spec.example)
+	}
+	if c.spec.name == "clock" && c.value("offset").implied && c.value("rate").implied {
+		return inputError(end, "clock needs an offset or a rate").example("clock 2 +1h rate=2")
 	}
 	if c.spec.name == "topic" && c.given("replicas") && c.given("rf") {
 		return inputError(c.value("rf").position, "replicas already says how many replicas there are")

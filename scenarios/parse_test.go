@@ -58,6 +58,7 @@ func mistakenChecks() []mistaken {
 		{`delay 1-3 15`, 10, "not a time", "15ms"},
 		{`disk 2 ful`, 7, "not a disk fault", "full"},
 		{`disk 2 slow=x`, 12, "not a time", ""},
+		{`clock 2`, 7, "an offset or a rate", "+1h rate=2"},
 		{`clock 2 1x`, 8, "no change of a clock", "+1h"},
 		{`clock 2 rate=0`, 13, "not a rate", ""},
 		{`wait`, 4, "expression is missing", ""},

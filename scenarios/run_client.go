@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -58,7 +57,7 @@ func runConsumer(x *execution) {
 func (x *execution) producer(v value) *client.Producer {
 	p := x.config.Cluster.Producer(v.text)
 	if p == nil {
-		x.noClient(v, "producer")
+		x.noClient(v, "producer", kindProducer)
 		return nil
 	}
 	p.Because(x.cause)
@@ -68,19 +67,16 @@ func (x *execution) producer(v value) *client.Producer {
 func (x *execution) consumer(v value) *client.Consumer {
 	c := x.config.Cluster.Consumer(v.text)
 	if c == nil {
-		x.noClient(v, "consumer")
+		x.noClient(v, "consumer", kindConsumer)
 		return nil
 	}
 	c.Because(x.cause)
 	return c
 }
 
-func (x *execution) noClient(v value, role string) {
+func (x *execution) noClient(v value, role string, k kind) {
 	e := inputError(v.position, "no %s %s is running", role, v.text)
-	names := slices.DeleteFunc(x.config.Cluster.Programs(), func(name string) bool {
-		return (x.config.Cluster.Producer(name) != nil) != (role == "producer")
-	})
-	e = e.meant(v.text, names)
+	e = e.meant(v.text, clientsOf(x.config.Cluster, k))
 	e.Kind = Refused
 	x.end(Result{}, e)
 }
@@ -242,7 +238,7 @@ func runClose(x *execution) {
 	v := x.command.value("name")
 	id, ok := x.config.Cluster.Named(v.text)
 	if !ok {
-		x.noClient(v, "client")
+		x.noClient(v, "client", kindClient)
 		return
 	}
 	err := x.config.Cluster.CloseProgram(id, func() { x.ok("%s is closed", v.text) })

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -113,15 +114,15 @@ func runDisk(x *execution) {
 }
 
 func runClock(x *execution) {
-	id, err := x.node(x.command.value("node").expression)
+	c := x.command
+	id, err := x.node(c.value("node").expression)
 	if err != nil {
 		x.end(Result{}, err)
 		return
 	}
-	change := x.command.value("change").clock
-	x.did(x.config.Cluster.Clock(id, change.offset, change.ratePermille),
-		"the clock of %s is off by %v and runs at %g times the world's", x.named(id), change.offset,
-		float64(change.ratePermille)/1000)
+	offset, rate := c.value("offset").duration, c.value("rate").factor
+	x.did(x.config.Cluster.Clock(id, offset, int32(math.Round(rate*1000))),
+		"the clock of %s is off by %v and runs at %g times the world's", x.named(id), offset, rate)
 }
 
 func runSleep(x *execution) {

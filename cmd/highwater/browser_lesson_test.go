@@ -380,3 +380,23 @@ func TestStepThatSomebodyElseRunsIsShownHereToo(t *testing.T) {
 	v.wait(`text("vital-broken").endsWith("1")`)
 	v.wait(`text("toast").includes("log.committed-stays")`)
 }
+
+// Whoever opens a lesson's page late, or again, sees its hero followed all the same.
+func TestLessonsHeroIsFollowedOnAPageThatOpensLate(t *testing.T) {
+	v := open(t)
+	openLesson(v, "phantom-read")
+	v.wait(`!document.querySelector('[data-testid="station-committed"]')`)
+	l, err := v.main.lessons.Find(v.world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := len(l.State().Steps)
+	for i := range steps {
+		if _, err := l.Next(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.shown(steps)
+	v.do(chromedp.Reload())
+	v.wait(`text("station-committed").includes("lost")`)
+}

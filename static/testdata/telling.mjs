@@ -27,9 +27,9 @@ const fold = (kinds) => {
   return list.map((item) => item.text);
 };
 const come = ['ClientIdentified', 'ClientConnected'];
-assert.deepEqual(fold([...come, ...come, ...come]), ['3 clients connect.']);
+assert.deepEqual(fold([...come, ...come, ...come]), ['3 connections open.']);
 assert.deepEqual(fold(['ClientConnected', 'BatchAppended', 'ClientConnected']).length, 3);
-assert.deepEqual(fold(['ClientDisconnected', 'ClientDisconnected']), ['2 clients leave.']);
+assert.deepEqual(fold(['ClientDisconnected', 'ClientDisconnected']), ['2 connections close.']);
 
 // What a check asks the brokers is not told; what it checks, and what a command caused, is.
 const chain = (first, command) => [

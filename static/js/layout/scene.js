@@ -363,7 +363,8 @@ function vitalsOf(topics, nodes, { clients: connections, builtIn, counters }) {
 		underMinIsr: partitions.filter((p) => p.isr.length < p.minIsr).length,
 		offline: partitions.filter((p) => p.leader === null).length,
 		controller: active ? active.id : null,
-		clients: connections.length + builtIn.filter((node) => node.alive).length,
+		clients: new Set(connections.map((c) => c.clientId || c.connection)).size +
+			builtIn.filter((node) => node.alive).length,
 		records: number(counters?.records),
 	};
 }

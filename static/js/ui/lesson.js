@@ -87,12 +87,22 @@ export function createLesson({ session, act, toast }) {
 		});
 	}
 
-	/** The stage shows the partition that the step writes to, or makes. */
+	/** The stage shows the partition that the step writes to, or makes, or else asks about. */
 	function turnTo(from, to) {
+		const events = session.film.events(from, to);
 		const isWrite = ({ event, fields }) =>
 			WRITES.includes(event) && !fields.topic.startsWith('__');
-		const written = session.film.events(from, to).findLast(isWrite);
-		if (written) act.turnTo(written.fields.topic, written.fields.partition ?? 0);
+		const written = events.findLast(isWrite);
+		if (written) {
+			act.turnTo(written.fields.topic, written.fields.partition ?? 0);
+			return;
+		}
+		const ran = events.find(({ event, fields }) =>
+			event === 'CommandRan' && fields.by === 'scenario');
+		const [, topic, partition] = /"([\w.-]+)-(\d+)"/.exec(ran?.fields.command ?? '') ?? [];
+		if (session.film.head().topics.some(({ name }) => name === topic)) {
+			act.turnTo(topic, Number(partition));
+		}
 	}
 
 	const budget = () => (panel.story

@@ -123,6 +123,22 @@ function expect(events) {
 	}
 }
 
+/** A lesson's hero is followed where the logs already hold it, as after a reload. */
+function expectHero() {
+	if (ui.expected?.until !== Infinity || !session.hasState) return;
+	for (const { name, partitions } of currentScene().topics) {
+		for (const { partition, described } of partitions) {
+			const found = described.find(({ key }) => key === ui.expected.key);
+			if (!found) continue;
+			set({ topic: name, partition, expected: null });
+			forget();
+			const entry = { offset: Number(found.offset), epoch: found.epoch, key: found.key };
+			ui.follow = followed(currentScene().focus, entry, session.seq());
+			return;
+		}
+	}
+}
+
 /** A record to follow, with what tells it from others at its place: the id of its topic, and an
  *  event at which it was there. */
 function followed(focus, { offset, epoch, key, batch = batchAt(focus, offset) }, seq) {
@@ -311,7 +327,10 @@ function frame(now) {
 	session.tick(now);
 	lesson?.tick(now);
 	room.tick(now);
-	if (session.isDirty) forget();
+	if (session.isDirty) {
+		forget();
+		expectHero();
+	}
 	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
 	explain.tick(now);
 	painter.paint(now);

@@ -10,7 +10,7 @@ import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import {
-	asides, firstOf, isAppend, isFact, isRise, isTelling, isTurn, isVisible, itemOf, joins,
+	asides, firstOf, isAppend, isFact, isOutcome, isRise, isTelling, isTurn, isVisible, itemOf, joins,
 	mostTelling, turnsOf,
 } from './telling.js';
 
@@ -426,7 +426,7 @@ export function createSession(options) {
 			const isWhole = session.isMoving() || session.isTold;
 			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
-				!(isWhole && (isAside(event) || event.fields.topic?.startsWith('__')));
+				!(isWhole && (!isTelling(event) || isAside(event) || event.fields.topic?.startsWith('__')));
 			const found = session.isTold
 				? mostTelling(told, session.toldFrom, isAside) : firstOf(told, isNews);
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
@@ -454,6 +454,6 @@ export function createSession(options) {
 const readings = (most) => ({
 	all: createReading(isVisible, most),
 	fact: createReading(isFact, most),
-	telling: createReading(isTelling, most),
+	telling: createReading(isOutcome, most),
 	belief: createReading(({ event }) => event === 'BatchBelieved', most),
 });

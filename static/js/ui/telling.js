@@ -11,8 +11,8 @@ const CHECKS = /^(expect|wait)\b/;
 const GRADER = 'predict'; // who asks which answer of a prediction is right
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 /** Lines that come in crowds: under load each client has several. */
-const CROWDS = { ClientConnected: 'connect', ClientIdentified: 'connect',
-	ClientDisconnected: 'leave' };
+const CROWDS = { ClientConnected: 'open', ClientIdentified: 'open',
+	ClientDisconnected: 'close' };
 const SPEAKING = /^(RecordsPolled|PositionCommitted|BatchBelieved|Transaction\w+)$/;
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
@@ -33,6 +33,9 @@ export const isRise = ({ event, rule }) =>
 /** What the caption says while everything runs; much that goes with a fact is no news. */
 export const isTelling = (event) =>
 	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
+
+/** What may be what a step was for; while everything runs these would be too many. */
+export const isOutcome = (event) => isTelling(event) || SPEAKING.test(event.event);
 
 export function firstOf(events, accepts) {
 	for (const event of events) if (accepts(event)) return event;
@@ -92,7 +95,7 @@ export function joins(into, item) {
 		return false;
 	}
 	if (item.kind !== 'ClientIdentified') into.count += 1;
-	if (into.count > 1) into.text = `${into.count} clients ${kind}.`;
+	if (into.count > 1) into.text = `${into.count} connections ${kind}.`;
 	return true;
 }
 
