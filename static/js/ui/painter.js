@@ -172,7 +172,9 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
 		const { eventClass, filter } = ui;
-		const none = session.film.first > 1 ? 'What happened before is not kept here.'
+		const { first } = session.film;
+		const none = first > 1
+			? `Nothing of this sort since event ${first}; what was before is not loaded.`
 			: 'Nothing happened yet.';
 		const nothing = filter ? 'Nothing that fits.' : none;
 		drawEvents(session.list({ eventClass, filter, most }), session.seq(), act, nothing);
