@@ -50,17 +50,25 @@ type ended struct {
 	err    *Error
 }
 
+// stillTimeout is how long somebody waits for a command while time stands still, which only one that
+// needs no time ends in.
+const stillTimeout = 2 * time.Second
+
 // Command runs one command and waits until it has ended; an *Error says what was wrong with it.
 // The text goes into the session's input log.
 func (l *Live) Command(ctx context.Context, text, by string) (event.Seq, Result, error) {
 	done := make(chan ended, 1)
 	var seq event.Seq
+	var still <-chan time.Time
 	err := l.cluster.World().Do(text, func() {
 		given := l.remember(text)
 		seq = l.executor.Execute(text, by, func(r Result, err *Error) {
 			l.endOf(given, err)
 			done <- ended{r, err}
 		})
+		if l.cluster.World().Pace().Paused {
+			still = time.After(stillTimeout)
+		}
 	})
 	if err != nil {
 		return 0, Result{}, err
@@ -71,6 +79,9 @@ func (l *Live) Command(ctx context.Context, text, by string) (event.Seq, Result,
 			return seq, Result{}, e.err
 		}
 		return seq, e.result, nil
+	case <-still:
+		return seq, Result{}, errors.New("time stands still, and the command goes on when time does: " +
+			"resume-time or step lets it")
 	case <-ctx.Done():
 		return seq, Result{}, fmt.Errorf("the command runs on; its answer took too long: %w", ctx.Err())
 	}

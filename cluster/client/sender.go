@@ -269,9 +269,13 @@ func (p *Producer) judge(b *batch, answer *kmsg.ProduceResponseTopicPartition) {
 	}
 }
 
+// kerrName is Kafka's name of an error; the library still has one from before 2.8.
 func kerrName(code int16) string {
-	if code == 0 {
+	switch code {
+	case 0:
 		return ""
+	case kerr.NotLeaderForPartition.Code:
+		return "NOT_LEADER_OR_FOLLOWER"
 	}
 	if e := kerr.TypedErrorForCode(code); e != nil {
 		return e.Message

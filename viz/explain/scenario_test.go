@@ -385,7 +385,7 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 		{"acks-0-1-all", "orders", 7, "goes on without it in epoch 1", "", ""},
 		{"acks-0-1-all", "orders", 8, "Sent again, it was appended at offset 6 in leader epoch 1",
 			"careful sends it again 11 times, attempts 2 to 12", "believes it: acknowledged."},
-		{"acks-0-1-all", "orders", 8, "lost", "acknowledges offset 6", ""},
+		{"acks-0-1-all", "orders", 8, "lost", "acknowledges its batch, at offset 6,", ""},
 		{"commit-before-or-after", "orders", 2, "committed", "delivered to shipping again", ""},
 		{"truncate-to-hw", "orders", 0, "committed", "Broker 1 no longer has it", ""},
 	} {

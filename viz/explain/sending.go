@@ -262,7 +262,7 @@ func answered(w *witness, request, answer *fact, add adder) {
 		return
 	}
 	e := answer.chunk.ResponseSent(answer.Record)
-	kind, what := "acked", fmt.Sprintf("acknowledges offset %d", e.Offset)
+	kind, what := "acked", fmt.Sprintf("acknowledges its batch, at offset %d,", e.Offset)
 	if e.ErrorCode != 0 {
 		kind, what = "refused", fmt.Sprintf("answers with error %d", e.ErrorCode)
 	}

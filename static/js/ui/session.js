@@ -314,7 +314,8 @@ export function createSession(options) {
 		 *  @param {number} from @param {number} to @param {number} most */
 		turns(from, to, most) {
 			const names = namesOf(film.head());
-			const isTold = (event) => isTurn(event) || isRise(event) || isAppend(event);
+			const isTold = (event) => !event.fields.topic?.startsWith('__') &&
+				(isTurn(event) || isRise(event) || isAppend(event));
 			return turnsOf(film.events(from, to).filter(isTold))
 				.slice(-most)
 				.map((event) => ({ seq: Number(event.seq), text: narrate(event, names) }));

@@ -2,6 +2,7 @@
 // and all of it in hexadecimal.
 
 import { shortOffset } from '../layout/format.js';
+import { holds } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 
 const BYTES_PER_ROW = 8;
@@ -39,7 +40,7 @@ export function drawBatch(view) {
 	if (batch.status !== 'read') return follow;
 	return [
 		follow,
-		drawGone(ui.select, batch),
+		drawGone(scene, ui.select, batch),
 		drawFields(ui, act, batch),
 		drawHex(ui, batch),
 		drawSum(batch),
@@ -47,10 +48,14 @@ export function drawBatch(view) {
 }
 
 /** The bytes are those on the disk now; at the moment that is shown others may have been there. */
-function drawGone({ node, epoch }, { fields }) {
+function drawGone({ focus }, { node, offset, epoch }, { fields }) {
 	const now = Number(fields.find(({ name }) => name === 'PartitionLeaderEpoch')?.value ?? epoch);
-	if (epoch === undefined || epoch < 0 || now === epoch) return null;
-	return note(`Gone from broker ${node}: these bytes are of epoch ${now}, not ${epoch}.`);
+	if (epoch === undefined || epoch < 0) return null;
+	if (now !== epoch) {
+		return note(`Gone from broker ${node}: these bytes are of epoch ${now}, not ${epoch}.`);
+	}
+	if (!focus || holds(focus.copies.get(node), { offset, epoch })) return null;
+	return note(`Broker ${node} does not hold this record at the moment that is shown.`);
 }
 
 const note = (text) => h('p', { class: 'inspector-empty' }, text);

@@ -132,7 +132,8 @@ function drawEntry(view, node, copy, entry, top) {
 	const isWet = entry.offset < copy.hw && !entry.cut;
 	const isDiverged = !entry.cut && diverges(view.scene.focus, copy, entry);
 	const picked = ui.select;
-	const isPicked = picked && picked.node === node.id && picked.offset === entry.offset;
+	const isPicked = picked && picked.node === node.id && picked.offset === entry.offset &&
+		picked.epoch === entry.epoch;
 	return h(
 		'button',
 		{
