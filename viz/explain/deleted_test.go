@@ -132,3 +132,14 @@ func TestNothingIsExplainedOfADeletedTopicWhoseBrokersAreDown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTransactionThatIsOpenSinceBeforeTheRecordingHoldsTheLastStableOffset(t *testing.T) {
+	s := restarted()
+	s.tell(1, event.LastStableOffsetMoved{Topic: "pay", Before: 0, After: 7})
+	film := s.film()
+	_, end := film.Range()
+	a, err := explain.Why(film, explain.Question{Of: "lso", Topic: "pay", At: end})
+	if err != nil || len(a.NotYet) != 1 || !strings.Contains(a.NotYet[0].Text, "first record, offset 7") {
+		t.Errorf("%v, %+v", err, a)
+	}
+}

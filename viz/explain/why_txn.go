@@ -52,6 +52,12 @@ func (w *witness) whyLastStable(a *Answer) {
 			open = append(open, w.open[of])
 		}
 	}
+	if len(open) == 0 && l.LastStableOffset < l.HighWatermark {
+		a.notYet(w.last(event.KindLogOpened, l.Node), event.RuleNone, "A transaction that began before "+
+			"what is recorded is open: readers with read_committed wait at its first record, offset %d, "+
+			"for its marker.", l.LastStableOffset)
+		return
+	}
 	if len(open) == 0 {
 		a.why(w.last(event.KindTransactionMarkerWritten, l.Node), event.RuleNone,
 			"No transaction is open, so it is where the high watermark is.")
