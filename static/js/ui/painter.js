@@ -81,7 +81,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const mayAct = isPresenter() && !session.file;
 		const looksOnly = !isPresenter();
 		const view = { mayAct, looksOnly, scene, geometry, scale, ui, act, hasState, ...links };
-		view.broken = session.violations.size;
+		const now = session.seq();
+		view.broken = [...session.violations.keys()].filter((seq) => seq <= now).length;
 		view.belief = ui.follow ? session.beliefOf(ui.follow) : '';
 		view.isCrowded = Boolean(scene.focus) && isCrowded(view);
 		part('app').dataset.inspector = ui.inspector ? 'open' : 'shut';
