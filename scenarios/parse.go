@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"highwater/cluster/client"
 	"highwater/cluster/metadata"
 )
@@ -277,16 +275,10 @@ func (c *Command) cutExpectation(words []word) ([]word, *Error) {
 
 // outcome is Kafka's name of an error code; 0 is ok.
 func outcome(code int16) string {
-	switch code {
-	case 0:
+	if code == 0 {
 		return "ok"
-	case kerr.NotLeaderForPartition.Code:
-		return "NOT_LEADER_OR_FOLLOWER" // the library still has the name from before 2.8
 	}
-	if e := kerr.TypedErrorForCode(code); e != nil {
-		return e.Message
-	}
-	return "UNKNOWN_SERVER_ERROR"
+	return client.ErrorName(code)
 }
 
 // errorCodeMax is above every error code of Kafka.

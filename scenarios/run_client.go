@@ -110,10 +110,9 @@ func (x *execution) sendBy(request client.SendRequest) {
 
 // sentByValue is the data of a send through a producer.
 type sentByValue struct {
-	Partitions   []landedValue `json:"partitions"`
-	Acknowledged int           `json:"acknowledged"`
-	Failed       int           `json:"failed"`
-	Unknown      int           `json:"unknown"`
+	sentValue
+	Failed  int `json:"failed"`
+	Unknown int `json:"unknown"`
 }
 
 func (x *execution) sentBy(r client.SendOutcome) {
@@ -126,7 +125,7 @@ func (x *execution) sentBy(r client.SendOutcome) {
 		message = text + ": " + r.Message
 	}
 	x.outcome(r.Code, message, Result{Text: text, Value: sentByValue{
-		sentTo(r.Landed), r.Acknowledged, r.Failed, r.Unknown}})
+		sentValue{sentTo(r.Landed), r.Acknowledged}, r.Failed, r.Unknown}})
 }
 
 func runFlush(x *execution) {

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"slices"
 
 	"highwater/cluster/event"
@@ -78,9 +77,7 @@ func (f *fetchWait) tellAll(a *asks) {
 			dropped = append(dropped, key)
 		}
 	}
-	slices.SortFunc(dropped, func(a, b replica.PartitionKey) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
-	})
+	slices.SortFunc(dropped, replica.PartitionKey.Compare)
 	for _, key := range dropped {
 		f.tellDropped(a, key)
 	}

@@ -1,16 +1,15 @@
 package cleaner
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
+	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 )
 
 // The bounds of what events tell of a pass; of more, the newest are told.
 const (
-	holesMax     = 64
 	survivorsMax = 16
 	shownMax     = 24 // bytes of a key
 )
@@ -44,7 +43,7 @@ func (n *notes) skipTo(offset event.Offset) {
 	if offset <= n.next {
 		return
 	}
-	if len(n.holes) == holesMax {
+	if len(n.holes) == commitlog.HolesMax {
 		n.holes = append(n.holes[:0], n.holes[1:]...)
 	}
 	n.holes = append(n.holes, [2]event.Offset{n.next, offset - 1})
@@ -53,11 +52,7 @@ func (n *notes) skipTo(offset event.Offset) {
 // holesText ends the holes of one segment.
 func (n *notes) holesText(end event.Offset) string {
 	n.skipTo(end)
-	texts := make([]string, len(n.holes))
-	for i, hole := range n.holes {
-		texts[i] = fmt.Sprintf("%d-%d", hole[0], hole[1])
-	}
-	return strings.Join(texts, ",")
+	return commitlog.HolesText(n.holes)
 }
 
 func (n *notes) survivorsText() string { return strings.Join(n.survivors, ",") }

@@ -243,7 +243,7 @@ func (p *Producer) answered(batches []*batch, answer any, code int16) {
 func (p *Producer) judge(b *batch, answer *kmsg.ProduceResponseTopicPartition) {
 	code := answer.ErrorCode
 	b.inFlight = false
-	reason := kerrName(code)
+	reason := ErrorName(code)
 	if answer.ErrorMessage != nil {
 		reason = *answer.ErrorMessage
 	}
@@ -269,8 +269,9 @@ func (p *Producer) judge(b *batch, answer *kmsg.ProduceResponseTopicPartition) {
 	}
 }
 
-// kerrName is Kafka's name of an error; the library still has one from before 2.8.
-func kerrName(code int16) string {
+// ErrorName is Kafka's name of an error code, "" of none. The library still has one name from before
+// 2.8.
+func ErrorName(code int16) string {
 	switch code {
 	case 0:
 		return ""

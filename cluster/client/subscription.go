@@ -58,7 +58,7 @@ func (c *Consumer) refresh() {
 	if c.sizes.asking || c.sizes.retrying || c.closing {
 		return
 	}
-	topics := slices.Sorted(slices.Values(c.config.Topics))
+	topics := slices.Clone(c.config.Topics)
 	for name := range c.member.divided {
 		topics = append(topics, name)
 	}

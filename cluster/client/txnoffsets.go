@@ -96,7 +96,7 @@ func (t *transaction) commitOffsets(g GroupOffsets, done func(AdminResult)) {
 				switch code {
 				case kerr.UnknownMemberID.Code, kerr.IllegalGeneration.Code,
 					kerr.FencedInstanceID.Code:
-					t.failed(code, kerrName(code)) // the consumer has lost its partitions
+					t.failed(code, ErrorName(code)) // the consumer has lost its partitions
 					t.p.resume()
 				default:
 					if !t.failsOrWaits(o, code) {

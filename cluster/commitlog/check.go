@@ -208,14 +208,8 @@ func (c *checker) load(name string, x *indexFile, load func() (bool, error)) boo
 		c.report(name, -1, "cannot be read (%v)", err)
 		return false
 	}
-	next := make([]byte, x.entry)
-	if n, _ := x.file.ReadAt(next, int64(len(x.entries))); n == x.entry {
-		for _, b := range next {
-			if b != 0 {
-				c.report(name, int64(len(x.entries)), "an entry that does not rise")
-				break
-			}
-		}
+	if well, err := x.endsWell(); err != nil || !well {
+		c.report(name, int64(len(x.entries)), "an entry that does not rise")
 	}
 	return true
 }

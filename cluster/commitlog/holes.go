@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// holesMax bounds how many runs of offsets without a record an event tells; the newest are told.
-	holesMax = 64
+	// HolesMax bounds how many runs of offsets without a record an event tells; the newest are told.
+	HolesMax = 64
 	// holesScanBytes bounds how much of a log is looked through for them, the newest first.
 	holesScanBytes = 8 << 20
 )
@@ -47,7 +47,7 @@ func (l *Log) findHoles() holes {
 		found.below(runs)
 		end = s.base
 	}
-	if over := len(found.runs) - holesMax; over > 0 {
+	if over := len(found.runs) - HolesMax; over > 0 {
 		found.runs = found.runs[over:]
 		found.from = found.runs[0][0]
 	}
@@ -94,10 +94,10 @@ func holesIn(s *segment, next, end event.Offset) ([][2]event.Offset, error) {
 	return runs, batches.err
 }
 
-// text writes the runs as events tell them: 0-176,180-182.
-func (h holes) text() string {
-	texts := make([]string, len(h.runs))
-	for i, run := range h.runs {
+// HolesText writes runs of offsets, each the first and the last, as events tell them: 0-176,180-182.
+func HolesText(runs [][2]event.Offset) string {
+	texts := make([]string, len(runs))
+	for i, run := range runs {
 		texts[i] = fmt.Sprintf("%d-%d", run[0], run[1])
 	}
 	return strings.Join(texts, ",")

@@ -130,17 +130,21 @@ func (x *indexFile) load(grows func(previous, next []byte) bool) (bool, error) {
 		}
 		done = !x.take(chunk, grows)
 	}
-	// What stands behind the entries is the zeroes that it was preallocated with, or damage.
-	if next := make([]byte, x.entry); int64(len(x.entries)) < file.Size() {
-		if _, err := file.ReadAt(next, int64(len(x.entries))); err != nil && err != io.EOF {
-			return false, errors.Join(err, file.Close())
-		}
-		if !bytes.Equal(next, make([]byte, x.entry)) {
-			return false, file.Close()
-		}
-	}
 	x.file, x.written = file, len(x.entries)
 	return true, nil
+}
+
+// endsWell says whether what stands behind the entries of an index that was loaded is nothing, or
+// the zeroes that it was preallocated with. Anything else is damage.
+func (x *indexFile) endsWell() (bool, error) {
+	if int64(len(x.entries)) >= x.file.Size() {
+		return true, nil
+	}
+	next := make([]byte, x.entry)
+	if _, err := x.file.ReadAt(next, int64(len(x.entries))); err != nil && err != io.EOF {
+		return false, err
+	}
+	return bytes.Equal(next, make([]byte, x.entry)), nil
 }
 
 // take adds the entries of a chunk until one does not grow.

@@ -120,6 +120,11 @@ func (l *Log) loadIndexes(s *segment) (bool, error) {
 	if err != nil || !offsets || !times || !aborted {
 		return false, err
 	}
+	for _, x := range []*indexFile{&s.offsets.indexFile, &s.times.indexFile} {
+		if well, err := x.endsWell(); err != nil || !well {
+			return false, err
+		}
+	}
 	_, position := s.offsets.floor(math.MaxInt64)
 	return position == 0 || position < s.size, nil
 }

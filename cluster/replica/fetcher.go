@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -229,9 +228,7 @@ func (f *Fetcher) Partitions() []PartitionKey {
 	for _, fp := range f.order {
 		keys = append(keys, PartitionKey{fp.p.Topic, fp.p.Index})
 	}
-	slices.SortFunc(keys, func(a, b PartitionKey) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Index, b.Index))
-	})
+	slices.SortFunc(keys, PartitionKey.Compare)
 	return keys
 }
 

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"cmp"
+
 	"highwater/cluster/event"
 	"highwater/cluster/record"
 )
@@ -40,6 +42,11 @@ func newFetchRequest(partitions int) *FetchRequest {
 type PartitionKey struct {
 	Topic string
 	Index int32
+}
+
+// Compare orders partitions by name.
+func (k PartitionKey) Compare(other PartitionKey) int {
+	return cmp.Or(cmp.Compare(k.Topic, other.Topic), cmp.Compare(k.Index, other.Index))
 }
 
 // FetchPartition is a follower's position in one partition. Offset is its log end: it has

@@ -1,8 +1,9 @@
 // Transactions as threads through a log: which records hang on one, which marker ties it off, and
 // how many lanes they need beside the records.
 
+import { logTransactionsMax } from '../model/transactions.js';
+
 const LANES_MOST = 3;
-const KEPT = 64; // of one log, in the state
 
 /**
  * @typedef {object} Thread
@@ -47,7 +48,7 @@ export function threadAt(threads, batch, offset) {
  *  have been before the oldest that is kept. @param {Thread[]} threads @returns {boolean} */
 export const mayHang = (threads, offset) =>
 	threadsWithin(threads, offset, offset + 1).length > 0 ||
-	(threads.length >= KEPT && offset < Math.min(...threads.map(({ first }) => first)));
+	(threads.length >= logTransactionsMax && offset < Math.min(...threads.map(({ first }) => first)));
 
 /** Threads with something between two offsets. @param {Thread[]} threads @returns {Thread[]} */
 export const threadsWithin = (threads, from, to) =>

@@ -7,7 +7,7 @@ import { compare } from "./int64.js";
 /** @typedef {import("./state.js").Event} Event */
 
 const transactionsMax = 256;
-const logTransactionsMax = 64;
+export const logTransactionsMax = 64;
 
 /** @param {State} state @param {Event} event */
 export function applyTransaction(state, event) {
