@@ -169,8 +169,8 @@ var narrations = map[Kind]told{
 		narration: "{broker} gets producer ids {first} to {next}, the last not included."},
 	KindGroupStateChanged: {
 		narration: "Group {group} is {after}, generation {generation}: {reason}."},
-	KindGroupMemberJoined: {narration: "{member} joins group {group}: {reason}."},
-	KindGroupMemberLeft:   {narration: "{member} leaves group {group}: {reason}."},
+	KindGroupMemberJoined: {narration: "Member {member} joins group {group}: {reason}."},
+	KindGroupMemberLeft:   {narration: "Member {member} leaves group {group}: {reason}."},
 	KindRebalanceBegan: {
 		narration: "Group {group} rebalances: {reason}.",
 		pair:      "RebalanceEnded",

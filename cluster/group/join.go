@@ -189,7 +189,7 @@ func (j *joining) add(id string) {
 	if g.state == PreparingRebalance && g.before == Empty {
 		g.newMemberAdded = true
 	}
-	reason := reasonOf(r.Reason, "joins")
+	reason := reasonOf(r.Reason, "it is new")
 	event.GroupMemberJoined{Group: g.id, Member: id, ClientID: m.clientID, Reason: reason}.
 		Emit(j.c.env.Events, event.RuleNone)
 	m.join = j.reply
@@ -238,7 +238,7 @@ func (j *joining) replaceStatic(m *member, id string) {
 		g.leader = id
 	}
 	event.GroupMemberJoined{Group: g.id, Member: id, ClientID: m.clientID,
-		Reason: "takes the place of " + old}.Emit(c.env.Events, event.RuleNone)
+		Reason: "it takes the place of " + old}.Emit(c.env.Events, event.RuleNone)
 	c.armSession(g, m, m.sessionTimeout)
 	switch {
 	case g.state == Stable && (same || g.vote() == voted):

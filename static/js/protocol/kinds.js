@@ -81,8 +81,8 @@ RecordingTruncated: "The recorder is full: events before {from} are no longer ke
 }),
 ...area("group", {
 GroupStateChanged: "Group {group} is {after}, generation {generation}: {reason}.",
-GroupMemberJoined: "{member} joins group {group}: {reason}.",
-GroupMemberLeft: "{member} leaves group {group}: {reason}.",
+GroupMemberJoined: "Member {member} joins group {group}: {reason}.",
+GroupMemberLeft: "Member {member} leaves group {group}: {reason}.",
 RebalanceBegan: "Group {group} rebalances: {reason}.",
 RebalanceEnded: "Group {group} has rebalanced, generation {generation}: {outcome}.",
 OffsetCommitted: "~Group {group} has committed {offset} for {topic}-{partition}.",
