@@ -20,8 +20,8 @@ type fate struct {
 
 func newFate(dice *rand.Rand, dirty int64) fate {
 	f := fate{dice: dice, kind: dice.IntN(4)}
-	if f.kind == 1 {
-		f.left = dice.Int64N(dirty + 1)
+	if f.kind == 1 && dirty > 0 {
+		f.left = dice.Int64N(dirty) // the last one at least was still on its way
 	}
 	return f
 }
