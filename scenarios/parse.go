@@ -81,6 +81,9 @@ func (c *Command) parseCheck(line string, words []word) *Error {
 	}
 	e, err := parseExpression(line[begin:end], begin)
 	if err != nil {
+		if _, isTime := time.ParseDuration(strings.TrimSpace(line[begin:end])); isTime == nil {
+			err.Hint = "to let time pass: sleep" + line[begin:end]
+		}
 		return err
 	}
 	c.values["expression"] = value{position: e.position, text: e.source, expression: e}

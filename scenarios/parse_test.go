@@ -62,6 +62,7 @@ func mistakenChecks() []mistaken {
 		{`clock 2 1x`, 8, "no change of a clock", "+1h"},
 		{`clock 2 rate=0`, 13, "not a rate", ""},
 		{`wait`, 4, "expression is missing", ""},
+		{`wait 1h`, 6, "should end", "let time pass: sleep 1h"},
 		{`wait within 3s`, 5, "expression is missing", ""},
 		{`wait alive(1) within`, 20, "time is missing", ""},
 		{`wait alive(1) within soon`, 21, "not a time", ""},
