@@ -142,6 +142,28 @@ func (c *epochCache) truncateStart(start event.Offset) bool {
 	return true
 }
 
+// hold makes the offsets from first to last belong to an epoch, as a batch says they do. Only what
+// contradicts it goes: an epoch's start may lie below the first of its batches that compaction
+// left, and an epoch all of whose batches it removed is known from here alone.
+func (c *epochCache) hold(epoch event.Epoch, first, last event.Offset) {
+	if epoch < 0 || c.at(first) == epoch && c.at(last) == epoch {
+		return
+	}
+	var lower, higher []EpochEntry
+	own := EpochEntry{epoch, first}
+	for _, e := range c.entries {
+		switch {
+		case e.Epoch == epoch:
+			own.StartOffset = min(first, e.StartOffset)
+		case e.Epoch < epoch && e.StartOffset < first:
+			lower = append(lower, e)
+		case e.Epoch > epoch && e.StartOffset > last:
+			higher = append(higher, e)
+		}
+	}
+	c.entries = slices.Concat(lower, []EpochEntry{own}, higher)
+}
+
 // at is the epoch of the record at an offset, or -1.
 func (c *epochCache) at(offset event.Offset) event.Epoch {
 	for i := len(c.entries) - 1; i >= 0; i-- {

@@ -14,8 +14,8 @@ type loader struct {
 	o           OpenOptions
 	r           *Recovered
 	epochsKnown bool
-	// rescanning says that a segment was rescanned; from the first one on, the producers and epochs
-	// are rebuilt from the batches.
+	// rescanning says that a segment was rescanned; from the first one on, the producers are rebuilt
+	// from the batches and the epochs held against them.
 	rescanning bool
 	// dense says that the segment before was rescanned and misses no offset, so that a hole
 	// behind it means that its end was lost.
@@ -197,17 +197,15 @@ func (l *Log) passOver(s *segment, producers, epochs bool, r *Recovered) error {
 	return batches.err
 }
 
-// beginRescan brings the producers' state and the epochs to the beginning of the first segment that
-// is to be rescanned.
+// beginRescan brings the producers' state to the beginning of the first segment that is to be
+// rescanned. The epochs stay: where an epoch's first records were compacted away, only the
+// checkpoint knows its beginning, and recoverEpoch puts right what the batches contradict.
 func (l *Log) beginRescan(s *segment, begun *bool, r *Recovered) error {
 	if *begun {
 		return nil
 	}
 	*begun = true
 	l.end = s.base
-	// From here on the batches themselves say which epochs there were: the checkpoint may be older
-	// or younger than what a power cut left of them.
-	l.epochs.truncateEnd(s.base)
 	replayed, err := l.loadProducersBelow(s)
 	r.ReplayedBatches += replayed
 	return err
@@ -237,11 +235,12 @@ func (l *Log) loadProducersBelow(s *segment) (int, error) {
 	return l.loadProducers()
 }
 
-// recoverEpoch notes the first batch of an epoch that the checkpoint does not have.
+// recoverEpoch puts the epochs right where they do not hold what a batch says of its own offsets:
+// an epoch is not in the checkpoint, or the checkpoint is older than a truncation and a power cut
+// brought it back.
 func (l *Log) recoverEpoch(h *record.Header) {
-	if epoch := event.Epoch(h.PartitionLeaderEpoch); epoch > l.LastEpoch() {
-		l.epochs.assign(epoch, event.Offset(h.BaseOffset))
-	}
+	l.epochs.hold(event.Epoch(h.PartitionLeaderEpoch), event.Offset(h.BaseOffset),
+		event.Offset(h.BaseOffset+int64(h.LastOffsetDelta)))
 }
 
 // rescan checks every batch of a segment and rebuilds everything from them: the three indexes, the
@@ -267,8 +266,8 @@ func (l *loader) rescan(s *segment) (bool, error) {
 		}
 		if h.PartitionLeaderEpoch > epoch {
 			epoch = h.PartitionLeaderEpoch
-			l.recoverEpoch(h)
 		}
+		l.recoverEpoch(h)
 		if err := l.rescanProducer(s, &batches); err != nil {
 			break
 		}

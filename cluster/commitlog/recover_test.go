@@ -191,6 +191,49 @@ func TestLostEpochCheckpointIsRebuiltFromTheBatches(t *testing.T) {
 	}
 }
 
+func TestEpochsOfCompactedBatchesOutliveACrash(t *testing.T) {
+	r := newRig(t, nil)
+	for r.epoch = range event.Epoch(4) {
+		r.send(entry{testTime, "k", "v"}, entry{testTime, "k", "w"})
+	}
+	want := r.log.Epochs()
+	r.must(r.log.Close(true))
+	whole := r.file("00000000000000000000.log")
+	batch := len(whole) / 4
+	// The cleaner may leave nothing of the first epochs, and none of the third either.
+	for _, left := range [][]byte{whole[2*batch:], whole[3*batch:]} {
+		r.overwrite("00000000000000000000.log", left)
+		r.open(OpenOptions{})
+		if got := r.log.Epochs(); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		noProblems(t, r)
+		r.must(r.log.Close(false))
+	}
+}
+
+func TestBatchesOverruleAnEpochCheckpointThatAPowerCutBroughtBack(t *testing.T) {
+	r := newRig(t, nil)
+	for _, r.epoch = range []event.Epoch{1, 1, 3, 6} {
+		r.send(entry{testTime, "k", "v"}, entry{testTime, "k", "w"})
+	}
+	want := r.log.Epochs()
+	r.must(r.log.Close(true))
+	for _, stale := range []string{
+		"0\n2\n1 0\n2 3\n",           // of a leader that was not followed
+		"0\n3\n1 0\n3 2\n6 6\n",      // an epoch that began later
+		"0\n4\n1 0\n3 4\n6 6\n7 8\n", // of batches that are lost
+		"0\n3\n0 0\n3 4\n4 6\n",
+	} {
+		r.overwrite("leader-epoch-checkpoint", []byte(stale))
+		r.open(OpenOptions{})
+		if got := r.log.Epochs(); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", stale, got, want)
+		}
+		r.must(r.log.Close(false))
+	}
+}
+
 func TestCheckFindsEachKindOfDamage(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"00000000000000000000.log":       func(b []byte) []byte { b[100] ^= 1; return b },
