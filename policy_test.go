@@ -87,7 +87,7 @@ github.com/hashicorp/go-hclog: cluster/controller
 golang.org/x/sys: cluster/disk cluster/wire
 github.com/klauspost/compress: cluster/record
 github.com/pierrec/lz4/v4: cluster/record
-github.com/twmb/franz-go/pkg/kerr: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/partition cluster/replica cluster/txn cluster/wire scenarios
+github.com/twmb/franz-go/pkg/kerr: cluster cluster/broker cluster/client cluster/controller cluster/event cluster/group cluster/partition cluster/replica cluster/txn cluster/wire scenarios
 github.com/twmb/franz-go/pkg/kmsg: cluster cluster/broker cluster/client cluster/controller cluster/group cluster/txn cluster/wire cluster/wire/generate scenarios
 github.com/go-chi/chi/v5: server
 github.com/coder/websocket: server

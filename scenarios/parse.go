@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"highwater/cluster/client"
+	"highwater/cluster/event"
 	"highwater/cluster/metadata"
 )
 
@@ -281,19 +282,13 @@ func outcome(code int16) string {
 	if code == 0 {
 		return "ok"
 	}
-	return client.ErrorName(code)
+	return event.ErrorName(code)
 }
 
-// errorCodeMax is above every error code of Kafka.
-const errorCodeMax = 160
-
 func outcomeNames() []string {
-	names := []string{"ok"}
-	for code := int16(-1); code < errorCodeMax; code++ {
-		if code == 0 {
-			continue
-		}
-		if name := outcome(code); code == -1 || name != "UNKNOWN_SERVER_ERROR" {
+	names := []string{"ok", outcome(-1)}
+	for _, name := range event.ErrorNames() {
+		if name != "" {
 			names = append(names, name)
 		}
 	}

@@ -225,7 +225,7 @@ func (b *Broker) emitRefused(h *held, err *commitlog.ProducerError) {
 		rule = event.RuleProducerEpochFencing
 	}
 	event.AppendRefused{Topic: h.key.Topic, Partition: h.key.Index, ErrorCode: int32(err.Code),
-		Detail: err.Error(), ProducerID: err.ProducerID, Expected: err.Expected, Got: err.Got}.
+		Detail: err.Detail(), ProducerID: err.ProducerID, Expected: err.Expected, Got: err.Got}.
 		Emit(b.env.Events, rule)
 }
 

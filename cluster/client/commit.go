@@ -51,7 +51,7 @@ func (c *Consumer) commit(how string, done func(code int16)) {
 		rule = event.RuleAutoCommit
 	}
 	fail := func(code int16) {
-		event.CommitFailed{Group: c.config.Group, ErrorCode: int32(code), Reason: ErrorName(code),
+		event.CommitFailed{Group: c.config.Group, ErrorCode: int32(code), Reason: event.ErrorName(code),
 			How: how}.Emit(c.env.Events, rule)
 		done(code)
 	}

@@ -161,7 +161,7 @@ func (m *membership) joined(o *operation, r *kmsg.JoinGroupResponse, code int16)
 
 // failed gives joining up: poll() throws, and the next one tries again.
 func (m *membership) failed(code int16) {
-	m.move(memberUnjoined, ErrorName(code), event.RuleNone)
+	m.move(memberUnjoined, event.ErrorName(code), event.RuleNone)
 	m.c.endPoll(nil, code)
 }
 
@@ -285,7 +285,7 @@ func (m *membership) heard(code int16) {
 	case kerr.RebalanceInProgress.Code:
 		m.rejoin = true
 	case kerr.UnknownMemberID.Code, kerr.IllegalGeneration.Code, kerr.FencedInstanceID.Code:
-		m.fallOut(ErrorName(code), event.RuleNone)
+		m.fallOut(event.ErrorName(code), event.RuleNone)
 	default:
 		return
 	}

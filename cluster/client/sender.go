@@ -243,7 +243,7 @@ func (p *Producer) answered(batches []*batch, answer any, code int16) {
 func (p *Producer) judge(b *batch, answer *kmsg.ProduceResponseTopicPartition) {
 	code := answer.ErrorCode
 	b.inFlight = false
-	reason := ErrorName(code)
+	reason := event.ErrorName(code)
 	if answer.ErrorMessage != nil {
 		reason = *answer.ErrorMessage
 	}
@@ -267,21 +267,6 @@ func (p *Producer) judge(b *batch, answer *kmsg.ProduceResponseTopicPartition) {
 	default:
 		p.giveUp(b, code, reason)
 	}
-}
-
-// ErrorName is Kafka's name of an error code, "" of none. The library still has one name from before
-// 2.8.
-func ErrorName(code int16) string {
-	switch code {
-	case 0:
-		return ""
-	case kerr.NotLeaderForPartition.Code:
-		return "NOT_LEADER_OR_FOLLOWER"
-	}
-	if e := kerr.TypedErrorForCode(code); e != nil {
-		return e.Message
-	}
-	return "UNKNOWN_SERVER_ERROR"
 }
 
 // again puts a batch back after a failed attempt.

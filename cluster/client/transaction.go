@@ -62,7 +62,7 @@ func (t *transaction) operation(attempt func(o *operation)) {
 }
 
 func (t *transaction) fatal(code int16) {
-	t.code, t.reason = code, ErrorName(code)
+	t.code, t.reason = code, event.ErrorName(code)
 	t.move(txnFatal, t.reason)
 	t.p.resume()
 	t.p.schedule()
@@ -112,7 +112,7 @@ func (t *transaction) failsOrWaits(o *operation, code int16) bool {
 	case code == kerr.ConcurrentTransactions.Code, kerr.IsRetriable(kerr.ErrorForCode(code)):
 		o.retry(code)
 	case code == kerr.TransactionAbortable.Code:
-		t.failed(code, ErrorName(code))
+		t.failed(code, event.ErrorName(code))
 		t.p.resume()
 	case code == kerr.InvalidProducerEpoch.Code: // as a coordinator says it to old versions
 		t.fatal(kerr.ProducerFenced.Code)

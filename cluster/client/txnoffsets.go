@@ -3,6 +3,8 @@ package client
 import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
 )
 
 // GroupOffsets are a consumer's positions with what proves that it may commit them: what Java's
@@ -96,7 +98,7 @@ func (t *transaction) commitOffsets(g GroupOffsets, done func(AdminResult)) {
 				switch code {
 				case kerr.UnknownMemberID.Code, kerr.IllegalGeneration.Code,
 					kerr.FencedInstanceID.Code:
-					t.failed(code, ErrorName(code)) // the consumer has lost its partitions
+					t.failed(code, event.ErrorName(code)) // the consumer has lost its partitions
 					t.p.resume()
 				default:
 					if !t.failsOrWaits(o, code) {

@@ -48,7 +48,10 @@ type ProducerError struct {
 	Got        int64
 }
 
-func (e *ProducerError) Error() string {
+func (e *ProducerError) Error() string { return "commitlog: " + e.Detail() }
+
+// Detail says what does not fit, for people.
+func (e *ProducerError) Detail() string {
 	what := "sequence"
 	switch e.Code {
 	case codeInvalidProducerEpoch:
@@ -58,7 +61,7 @@ func (e *ProducerError) Error() string {
 	case codeCoordinatorFenced:
 		what = "coordinator epoch"
 	}
-	return fmt.Sprintf("commitlog: producer %d: wrong %s: expected %d, got %d",
+	return fmt.Sprintf("producer %d: wrong %s: expected %d, got %d",
 		e.ProducerID, what, e.Expected, e.Got)
 }
 

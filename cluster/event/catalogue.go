@@ -89,7 +89,7 @@ var narrations = map[Kind]told{
 	KindClientDisconnected: {narration: "A client's connection to {node} ends: {reason}."},
 	KindRequestReceived: {class: Detail, pair: "ResponseSent",
 		narration: "{node} receives {api} version {version}."},
-	KindResponseSent: {class: Detail, narration: "{node} answers {api}."},
+	KindResponseSent: {class: Detail, narration: "{node} answers {api}: {errorCode}."},
 	KindFetchPositionChanged: {class: Detail,
 		narration: "{connection} asks {node} for {topic}-{partition} from offset {offset} on."},
 	KindFetchPartitionDropped: {class: Detail,
@@ -116,15 +116,15 @@ var narrations = map[Kind]told{
 	KindDuplicateSuppressed: {
 		narration: "{node} recognises a retry: {topic}-{partition} has it at offset {baseOffset}."},
 	KindAppendRefused: {
-		narration: "{node} refuses a batch for {topic}-{partition}: {detail}."},
+		narration: "{node} refuses a batch for {topic}-{partition}, {errorCode}: {detail}."},
 	KindCleanerPassBegan: {pair: "CleanerPassEnded",
 		narration: "{node} begins to compact {topic}-{partition} below offset {upTo}."},
 	KindSegmentsSwapped: {
 		narration: "{node} replaces {segments} segments of {topic}-{partition} from {baseOffset} on: " +
-			"of {recordsBefore} records {records} stay."},
+			"{recordsBefore} records before, {records} after."},
 	KindCleanerPassEnded: {
-		narration: "{node} has compacted {topic}-{partition} ({outcome}): of {recordsBefore} records " +
-			"{recordsAfter} stay."},
+		narration: "{node} has compacted {topic}-{partition} ({outcome}): {recordsBefore} records " +
+			"before, {recordsAfter} after."},
 	KindLogDirFailed: {
 		narration: "{node}'s log directory failed at {operation}: {error}."},
 	KindBecameLeader: {
@@ -139,7 +139,7 @@ var narrations = map[Kind]told{
 	KindIsrChangeProposed: {
 		narration: "{node} asks the controller for ISR {proposed} of {topic}-{partition}."},
 	KindIsrChangeRefused: {
-		narration: "The controller refuses {node}'s ISR for {topic}-{partition}."},
+		narration: "The controller refuses {node}'s ISR for {topic}-{partition}: {errorCode}."},
 	KindIsrChanged: {narration: "The ISR of {topic}-{partition} is now {isr}."},
 	KindFollowerDiverged: {
 		narration: "{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {endOffset}."},
@@ -181,7 +181,7 @@ var narrations = map[Kind]told{
 		narration: "Group {group} has committed {offset} for {topic}-{partition}."},
 	KindClientStarted: {narration: "The {role} {name} begins."},
 	KindRecordsBuffered: {class: Detail,
-		narration: "{node} puts {added} records into its batch for {topic}-{partition}: {records} are in it."},
+		narration: "{node} puts {added} records into its batch for {topic}-{partition}, which then has {records}."},
 	KindRecordsNotBuffered: {
 		narration: "{node} could not even buffer {records} records for {topic}: {reason}."},
 	KindSendBlocked: {narration: "{node} stands still and waits for {what}.",
@@ -192,7 +192,7 @@ var narrations = map[Kind]told{
 	KindBatchRequeued: {
 		narration: "{node} will send its batch for {topic}-{partition} again: {reason}."},
 	KindBatchBelieved: {class: Detail,
-		narration: "{node} believes that {records} records for {topic}-{partition} are {belief}."},
+		narration: "{node} counts {records} records for {topic}-{partition} as {belief}."},
 	KindProducerIDChanged: {
 		narration: "{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}."},
 	KindClientTransactionChanged: {
@@ -214,7 +214,7 @@ var narrations = map[Kind]told{
 	KindTransactionBegan: {class: Detail,
 		narration: "On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {firstOffset}."},
 	KindTransactionMarkerWritten: {
-		narration: "{node} has a marker at offset {offset} of {topic}-{partition}, commit: {commit}."},
+		narration: "{node} has {commit} marker at offset {offset} of {topic}-{partition}."},
 	KindLastStableOffsetMoved: {class: Detail,
 		narration: "On {node} the last stable offset of {topic}-{partition} moves from {before} to {after}."},
 	KindRecordingTruncated: {

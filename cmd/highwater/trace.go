@@ -3,18 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"highwater/cluster"
 	"highwater/cluster/event"
 	"highwater/viz/audit"
 	"highwater/viz/model"
@@ -92,6 +88,32 @@ func openTrace(name string) (*traceFile, error) {
 func (t *traceFile) next() (trace.Line, error) {
 	t.chunk.Reset()
 	return t.Next()
+}
+
+// narrator knows the names of who was there before the first event.
+func (t *traceFile) narrator() (*trace.Narrator, error) {
+	n := trace.NewNarrator()
+	if t.Keyframe == nil {
+		return n, nil
+	}
+	state, err := model.Restore(t.Keyframe)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range state.Clients {
+		if c.ClientID != "" {
+			n.Know(c.Connection, c.ClientID)
+		}
+	}
+	for _, node := range state.Nodes {
+		if node.Role == "client" {
+			n.Know(node.ID, "the built-in client")
+		}
+	}
+	for _, p := range state.Programs {
+		n.Know(p.Node, p.Role+" "+p.Name)
+	}
+	return n, nil
 }
 
 // traceCheck is what makes a trace whole: time that never goes back and causes that came before.
@@ -236,10 +258,19 @@ func convertTrace(name, format, out string, stdout, stderr io.Writer) int {
 		return exitBadInput
 	}
 	defer t.file.Close() // it was only read
+	narrator, err := t.narrator()
+	if err != nil {
+		complain(stderr, "%s: %v", name, err)
+		return exitMistakes
+	}
+	say := func(line trace.Line) string {
+		narrator.Hear(line)
+		return narrator.Say(line)
+	}
 	if out == "" {
-		err = trace.Perfetto(stdout, t.Reader, narrate)
+		err = trace.Perfetto(stdout, t.Reader, say)
 	} else {
-		err = writeFile(out, func(w io.Writer) error { return trace.Perfetto(w, t.Reader, narrate) })
+		err = writeFile(out, func(w io.Writer) error { return trace.Perfetto(w, t.Reader, say) })
 	}
 	if err != nil {
 		complain(stderr, "%s: %v", name, err)
@@ -279,12 +310,14 @@ func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
 		return exitBadInput
 	}
 	defer t.file.Close() // it was only read
+	narrator, err := t.narrator()
 	out := bufio.NewWriter(stdout)
 	for err == nil {
 		var line trace.Line
 		if line, err = t.next(); err != nil {
 			break
 		}
+		narrator.Hear(line)
 		if !f.wants(t.chunk, line) {
 			continue
 		}
@@ -293,7 +326,7 @@ func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
 			continue
 		}
 		_, err = fmt.Fprintf(out, "%7d %12s  %s\n", line.Seq,
-			time.Duration(line.At).Round(time.Microsecond), escaped(narrate(line)))
+			time.Duration(line.At).Round(time.Microsecond), escaped(narrator.Say(line)))
 	}
 	if flushed := out.Flush(); flushed != nil || !errors.Is(err, io.EOF) {
 		complain(stderr, "%s: %v", name, errors.Join(err, flushed))
@@ -311,30 +344,4 @@ func (f *showFlags) wants(chunk *event.Chunk, line trace.Line) bool {
 		return true
 	}
 	return line.Known && int64(chunk.Records[len(chunk.Records)-1].Node) == f.node
-}
-
-// placeholder is a field in a narration.
-var placeholder = regexp.MustCompile(`\{(\w+)\}`)
-
-// narrate says an event in one sentence, as its catalogue row does.
-func narrate(line trace.Line) string {
-	var told struct {
-		Node   int64
-		Fields map[string]any
-	}
-	row, known := event.RowOf(event.ParseKind(line.Kind))
-	if err := json.Unmarshal(line.Raw, &told); err != nil || !known {
-		return line.Kind
-	}
-	sentence := placeholder.ReplaceAllStringFunc(row.Narration, func(field string) string {
-		name := strings.Trim(field, "{}")
-		if name == "node" && told.Node == int64(cluster.ClientID) {
-			return "the built-in client"
-		}
-		if name == "node" {
-			return fmt.Sprintf("node %d", told.Node)
-		}
-		return fmt.Sprint(told.Fields[name])
-	})
-	return strings.ToUpper(sentence[:1]) + sentence[1:]
 }

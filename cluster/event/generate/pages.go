@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"highwater/cluster/event"
@@ -108,11 +109,14 @@ func traceSchema() []byte {
 	return append(b, '\n')
 }
 
+// namesInLine keeps the lines of the module readable.
+const namesInLine = 3
+
 // kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it. A kind
 // takes its area from the list that it stands in, and a "~" before its narration marks a detail.
 func kindsModule() []byte {
 	var b bytes.Buffer
-	b.WriteString("// Generated from cluster/event: the kinds and the rules.\n" +
+	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\tObject.entries(rows).map(([name, row]) => [name, make(row)]));\n" +
 		"const area = (area, rows) => each(rows, (text) => text[0] === \"~\" ?\n" +
@@ -138,6 +142,11 @@ func kindsModule() []byte {
 	for _, r := range event.Rules() {
 		fmt.Fprintf(&b, "%q: [%q, %q],\n", r.Name, r.Text, r.Source)
 	}
-	b.WriteString("}, ([text, source]) => ({ text, source }));\n")
+	b.WriteString("}, ([text, source]) => ({ text, source }));\n\n" +
+		"/** Kafka's names of the error codes from 1 on. */\nexport const errorNames = (\n")
+	for line := range slices.Chunk(event.ErrorNames(), namesInLine) {
+		fmt.Fprintf(&b, "%q +\n", strings.Join(line, " ")+" ")
+	}
+	b.WriteString("\"\").split(\" \");\n")
 	return b.Bytes()
 }

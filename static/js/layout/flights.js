@@ -1,6 +1,7 @@
 // Messages as tokens: what kind, what it says, and between which columns it travels.
 // Pure; the view gives them time and place.
 
+import { errorName } from '../model/narrate.js';
 import { REST, producerColumn, readerColumn } from './geometry.js';
 import { carries } from './clients.js';
 import { isOf, recordAt } from './scene.js';
@@ -10,16 +11,6 @@ const CHIPS_MOST = 2;
 const ELEMENTS_MOST = 24;
 const FIRST_OUTSIDE = 1 << 20; // the number of the first connection from outside
 const STAGES = 5; // of a way: two tokens in one of them cover each other
-const ERROR_WORDS = {
-	3: 'unknown topic',
-	6: 'not the leader',
-	7: 'timed out',
-	19: 'not enough replicas',
-	20: 'not enough replicas after append',
-	45: 'out of order sequence',
-	74: 'fenced leader epoch',
-	75: 'unknown leader epoch',
-};
 
 /**
  * @typedef {object} Flight
@@ -145,7 +136,7 @@ function clientQuestion(scene, fields, message, to) {
 
 function clientAnswer(scene, fields, message, follow) {
 	if (fields.errorCode) {
-		const text = ERROR_WORDS[fields.errorCode] ?? `error ${fields.errorCode}`;
+		const text = errorName(fields.errorCode).toLowerCase().replaceAll('_', ' ');
 		return { kind: 'answer', text, alarm: true };
 	}
 	if (fields.api === 'Produce') return { kind: 'answer', text: `ack ${message.offset}` };

@@ -1,6 +1,6 @@
 // Turns events into sentences, from the catalogue's templates.
 
-import { kinds, rules } from "../protocol/kinds.js";
+import { errorNames, kinds, rules } from "../protocol/kinds.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -45,7 +45,8 @@ export function narrate(event, nameOf = nameOfNode) {
 	const { narration } = kinds[event.event];
 	const sentence = narration.replace(/\{(\w+)\}/g, (_, name) => (
 		name === "node" ? nameOf(event.node) : show(event, name, nameOf)));
-	const one = sentence.replace(/\b1 (record|partition|batche?)s\b/, "1 $1").replace(/\b1 copies/, "1 copy");
+	const one = sentence.replace(/\b1 (record|partition|segment|batche?)s\b/g, "1 $1")
+		.replace(/\b1 copies/, "1 copy");
 	return /^\{(topic|resource)\}/.test(narration) ? one : capital(one); // names stay as typed
 }
 
@@ -59,11 +60,17 @@ function show(event, name, nameOf) {
 	const value = event.fields[name];
 	if (value === undefined) return "?";
 	if (name === "resource" && value === "") return "The cluster";
+	if (name === "errorCode") return errorName(value) || "ok";
+	if (name === "commit") return value ? "a commit" : "an abort";
 	if (Array.isArray(value)) return `[${value.join(", ")}]`;
 	if (durationFields[event.event]?.includes(name)) return duration(value);
 	if (typeof value === "number" && nodeFields.has(name)) return nameOf(value);
 	return String(value);
 }
+
+/** @param {number} code @returns {string} Kafka's name of an error, empty for none */
+export const errorName = (code) =>
+	code === 0 ? "" : errorNames[code - 1] || "UNKNOWN_SERVER_ERROR";
 
 /** @param {string|number} nanoseconds
  * @returns {string} a duration as people write it: 250 µs, 15 ms, 1.5 s, 2 min */

@@ -1,4 +1,4 @@
-// Generated from cluster/event: the kinds and the rules.
+// Generated from cluster/event: the kinds, the rules and the errors.
 const each = (rows, make) => Object.fromEntries(
 	Object.entries(rows).map(([name, row]) => [name, make(row)]));
 const area = (area, rows) => each(rows, (text) => text[0] === "~" ?
@@ -28,7 +28,7 @@ ClientConnected: "A client connects to {node} from {address}.",
 ClientIdentified: "The client calls itself {clientId}.",
 ClientDisconnected: "A client's connection to {node} ends: {reason}.",
 RequestReceived: "~{node} receives {api} version {version}.",
-ResponseSent: "~{node} answers {api}.",
+ResponseSent: "~{node} answers {api}: {errorCode}.",
 FetchPositionChanged: "~{connection} asks {node} for {topic}-{partition} from offset {offset} on.",
 FetchPartitionDropped: "~{connection} no longer asks {node} for {topic}-{partition}.",
 WaitBegan: "~A {what} waits at {node} until {topic}-{partition} has all below offset {needs}.",
@@ -45,10 +45,10 @@ LogTruncated: "{node} cuts {topic}-{partition} from {before} back to {after}.",
 LeaderEpochStarted: "{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {startOffset}.",
 LogSynced: "~{node} has {topic}-{partition} on disk up to offset {upTo}.",
 DuplicateSuppressed: "{node} recognises a retry: {topic}-{partition} has it at offset {baseOffset}.",
-AppendRefused: "{node} refuses a batch for {topic}-{partition}: {detail}.",
+AppendRefused: "{node} refuses a batch for {topic}-{partition}, {errorCode}: {detail}.",
 CleanerPassBegan: "{node} begins to compact {topic}-{partition} below offset {upTo}.",
-SegmentsSwapped: "{node} replaces {segments} segments of {topic}-{partition} from {baseOffset} on: of {recordsBefore} records {records} stay.",
-CleanerPassEnded: "{node} has compacted {topic}-{partition} ({outcome}): of {recordsBefore} records {recordsAfter} stay.",
+SegmentsSwapped: "{node} replaces {segments} segments of {topic}-{partition} from {baseOffset} on: {recordsBefore} records before, {records} after.",
+CleanerPassEnded: "{node} has compacted {topic}-{partition} ({outcome}): {recordsBefore} records before, {recordsAfter} after.",
 LogDirFailed: "{node}'s log directory failed at {operation}: {error}.",
 }),
 ...area("replica", {
@@ -58,7 +58,7 @@ ReplicaRemoved: "{node} no longer holds {topic}-{partition}.",
 ReplicaFetched: "~{node} learns from its fetch that {replica} has {topic}-{partition} up to {offset}.",
 HighWatermarkMoved: "~On {node} the high watermark of {topic}-{partition} moves from {before} to {after}.",
 IsrChangeProposed: "{node} asks the controller for ISR {proposed} of {topic}-{partition}.",
-IsrChangeRefused: "The controller refuses {node}'s ISR for {topic}-{partition}.",
+IsrChangeRefused: "The controller refuses {node}'s ISR for {topic}-{partition}: {errorCode}.",
 IsrChanged: "The ISR of {topic}-{partition} is now {isr}.",
 FollowerDiverged: "{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {endOffset}.",
 }),
@@ -89,13 +89,13 @@ OffsetCommitted: "~Group {group} has committed {offset} for {topic}-{partition}.
 }),
 ...area("client", {
 ClientStarted: "The {role} {name} begins.",
-RecordsBuffered: "~{node} puts {added} records into its batch for {topic}-{partition}: {records} are in it.",
+RecordsBuffered: "~{node} puts {added} records into its batch for {topic}-{partition}, which then has {records}.",
 RecordsNotBuffered: "{node} could not even buffer {records} records for {topic}: {reason}.",
 SendBlocked: "{node} stands still and waits for {what}.",
 SendUnblocked: "{node} no longer waits: {outcome}.",
 BatchDrained: "~{node} sends a batch of {records} records for {topic}-{partition} to {to}.",
 BatchRequeued: "{node} will send its batch for {topic}-{partition} again: {reason}.",
-BatchBelieved: "~{node} believes that {records} records for {topic}-{partition} are {belief}.",
+BatchBelieved: "~{node} counts {records} records for {topic}-{partition} as {belief}.",
 ProducerIDChanged: "{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}.",
 ClientTransactionChanged: "{node}'s transaction is now {after}: {reason}.",
 MembershipChanged: "{node} is {state} in group {group}: {reason}.",
@@ -110,7 +110,7 @@ CommitFailed: "{node} could not commit its offsets: {reason}.",
 TransactionStateChanged: "Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.",
 TransactionPartitionAdded: "{topic}-{partition} is part of transaction {transactionalId}.",
 TransactionBegan: "~On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {firstOffset}.",
-TransactionMarkerWritten: "{node} has a marker at offset {offset} of {topic}-{partition}, commit: {commit}.",
+TransactionMarkerWritten: "{node} has {commit} marker at offset {offset} of {topic}-{partition}.",
 LastStableOffsetMoved: "~On {node} the last stable offset of {topic}-{partition} moves from {before} to {after}.",
 }),
 };
@@ -181,3 +181,53 @@ export const rules = each({
 "lso.first-unstable": ["read_committed sees nothing at or above the first transaction whose end is not committed.", "KIP-98"],
 "txn.verification": ["A batch of a transaction that its coordinator does not know of is refused.", "KIP-890"],
 }, ([text, source]) => ({ text, source }));
+
+/** Kafka's names of the error codes from 1 on. */
+export const errorNames = (
+"OFFSET_OUT_OF_RANGE CORRUPT_MESSAGE UNKNOWN_TOPIC_OR_PARTITION " +
+"INVALID_FETCH_SIZE LEADER_NOT_AVAILABLE NOT_LEADER_OR_FOLLOWER " +
+"REQUEST_TIMED_OUT BROKER_NOT_AVAILABLE REPLICA_NOT_AVAILABLE " +
+"MESSAGE_TOO_LARGE STALE_CONTROLLER_EPOCH OFFSET_METADATA_TOO_LARGE " +
+"NETWORK_EXCEPTION COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE " +
+"NOT_COORDINATOR INVALID_TOPIC_EXCEPTION RECORD_LIST_TOO_LARGE " +
+"NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND INVALID_REQUIRED_ACKS " +
+"ILLEGAL_GENERATION INCONSISTENT_GROUP_PROTOCOL INVALID_GROUP_ID " +
+"UNKNOWN_MEMBER_ID INVALID_SESSION_TIMEOUT REBALANCE_IN_PROGRESS " +
+"INVALID_COMMIT_OFFSET_SIZE TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED " +
+"CLUSTER_AUTHORIZATION_FAILED INVALID_TIMESTAMP UNSUPPORTED_SASL_MECHANISM " +
+"ILLEGAL_SASL_STATE UNSUPPORTED_VERSION TOPIC_ALREADY_EXISTS " +
+"INVALID_PARTITIONS INVALID_REPLICATION_FACTOR INVALID_REPLICA_ASSIGNMENT " +
+"INVALID_CONFIG NOT_CONTROLLER INVALID_REQUEST " +
+"UNSUPPORTED_FOR_MESSAGE_FORMAT POLICY_VIOLATION OUT_OF_ORDER_SEQUENCE_NUMBER " +
+"DUPLICATE_SEQUENCE_NUMBER INVALID_PRODUCER_EPOCH INVALID_TXN_STATE " +
+"INVALID_PRODUCER_ID_MAPPING INVALID_TRANSACTION_TIMEOUT CONCURRENT_TRANSACTIONS " +
+"TRANSACTION_COORDINATOR_FENCED TRANSACTIONAL_ID_AUTHORIZATION_FAILED SECURITY_DISABLED " +
+"OPERATION_NOT_ATTEMPTED KAFKA_STORAGE_ERROR LOG_DIR_NOT_FOUND " +
+"SASL_AUTHENTICATION_FAILED UNKNOWN_PRODUCER_ID REASSIGNMENT_IN_PROGRESS " +
+"DELEGATION_TOKEN_AUTH_DISABLED DELEGATION_TOKEN_NOT_FOUND DELEGATION_TOKEN_OWNER_MISMATCH " +
+"DELEGATION_TOKEN_REQUEST_NOT_ALLOWED DELEGATION_TOKEN_AUTHORIZATION_FAILED DELEGATION_TOKEN_EXPIRED " +
+"INVALID_PRINCIPAL_TYPE NON_EMPTY_GROUP GROUP_ID_NOT_FOUND " +
+"FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH LISTENER_NOT_FOUND " +
+"TOPIC_DELETION_DISABLED FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH " +
+"UNSUPPORTED_COMPRESSION_TYPE STALE_BROKER_EPOCH OFFSET_NOT_AVAILABLE " +
+"MEMBER_ID_REQUIRED PREFERRED_LEADER_NOT_AVAILABLE GROUP_MAX_SIZE_REACHED " +
+"FENCED_INSTANCE_ID ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED " +
+"NO_REASSIGNMENT_IN_PROGRESS GROUP_SUBSCRIBED_TO_TOPIC INVALID_RECORD " +
+"UNSTABLE_OFFSET_COMMIT THROTTLING_QUOTA_EXCEEDED PRODUCER_FENCED " +
+"RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL " +
+"INCONSISTENT_VOTER_SET INVALID_UPDATE_VERSION FEATURE_UPDATE_FAILED " +
+"PRINCIPAL_DESERIALIZATION_FAILURE SNAPSHOT_NOT_FOUND POSITION_OUT_OF_RANGE " +
+"UNKNOWN_TOPIC_ID DUPLICATE_BROKER_REGISTRATION BROKER_ID_NOT_REGISTERED " +
+"INCONSISTENT_TOPIC_ID INCONSISTENT_CLUSTER_ID TRANSACTIONAL_ID_NOT_FOUND " +
+"FETCH_SESSION_TOPIC_ID_ERROR INELIGIBLE_REPLICA NEW_LEADER_ELECTED " +
+"OFFSET_MOVED_TO_TIERED_STORAGE FENCED_MEMBER_EPOCH UNRELEASED_INSTANCE_ID " +
+"UNSUPPORTED_ASSIGNOR STALE_MEMBER_EPOCH MISMATCHED_ENDPOINT_TYPE " +
+"UNSUPPORTED_ENDPOINT_TYPE UNKNOWN_CONTROLLER_ID UNKNOWN_SUBSCRIPTION_ID " +
+"TELEMETRY_TOO_LARGE INVALID_REGISTRATION TRANSACTION_ABORTABLE " +
+"INVALID_RECORD_STATE SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH " +
+"FENCED_STATE_EPOCH INVALID_VOTER_KEY DUPLICATE_VOTER " +
+"VOTER_NOT_FOUND INVALID_REGULAR_EXPRESSION REBOOTSTRAP_REQUIRED " +
+"STREAMS_INVALID_TOPOLOGY STREAMS_INVALID_TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED " +
+"SHARE_SESSION_LIMIT_REACHED GROUP_DELETION_FAILED STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED " +
+"CONTROLLER_ID_NOT_REGISTERED " +
+"").split(" ");
