@@ -68,6 +68,11 @@ const follow = { ...wanted, offset: 4, epoch: 0, key: 'order-3', maker: { node: 
 const noteOf = (from, id, change) =>
   whereabouts(from, { ...follow, ...change }).find((station) => station.id === id);
 assert.equal(noteOf(scene, 'sent').note, 'in the accumulator');
+const former = stateWith([]);
+former.topics[0].partitions.push({ ...former.topics[0].partitions[1], partition: 2, known: false });
+former.topics[0].partitions.slice(0, 2).forEach((partition) => { partition.known = true; });
+assert.deepEqual(sceneOf(former, wanted).focus.partitions, [0, 1], 'not those of a former topic');
+
 const away = sceneOf(stateWith([shop({ state: 'sent', to: 1 }), ...readers]), wanted);
 assert.equal(noteOf(away, 'sent').note, 'sent, no answer yet');
 const produce = { message: '9', from: 1002, to: 1, api: 'Produce', answers: '0' };

@@ -67,6 +67,19 @@ func TestRecordsOfADeletedTopicAreFoundByTheirPlace(t *testing.T) {
 	}
 }
 
+func TestKeyIsHashedOverThePartitionsThatTheNewTopicHas(t *testing.T) {
+	r := script(t, "topic a partitions=4 replicas=1,2,3", "send a key=k value=v", "kill 3",
+		"delete-topic a", "sleep 2s", "topic a partitions=2 replicas=1,2", "send a key=b value=v",
+		"sleep 1s")
+	if p := r.passport("b", r.last()); p.Partitions != 2 ||
+		!strings.Contains(p.Steps[0].Text, "modulo 2 it is partition 0.") {
+		t.Errorf("of %d partitions: %s", p.Partitions, p.Steps[0].Text)
+	}
+	if p := r.passport("k", r.last()); p.Partitions != 4 {
+		t.Errorf("the former topic had %d partitions", p.Partitions)
+	}
+}
+
 // restarted is a leader with ten offsets of before it began, of which nothing else is known.
 func restarted() *story {
 	s := &story{log: event.NewLog()}
@@ -141,5 +154,33 @@ func TestTransactionThatIsOpenSinceBeforeTheRecordingHoldsTheLastStableOffset(t 
 	a, err := explain.Why(film, explain.Question{Of: "lso", Topic: "pay", At: end})
 	if err != nil || len(a.NotYet) != 1 || !strings.Contains(a.NotYet[0].Text, "first record, offset 7") {
 		t.Errorf("%v, %+v", err, a)
+	}
+}
+
+func TestLastStableOffsetOfAFreshLeaderIsItsHighWatermark(t *testing.T) {
+	r := script(t, "topic x replicas=1,2,3", "producer p transactional=tp", "send x value=v",
+		"txn p begin", "send x by=p key=k value=v", "kill 1", "sleep 12s", "restart 1",
+		`wait isr("x-0") == [1,2,3] within 30s`, "stop 2", "sleep 3s")
+	reign := r.last()
+	for i := range r.events.Records {
+		e := &r.events.Records[i]
+		if e.Kind == event.KindBecameLeader && r.events.BecameLeader(e).Topic == "x" {
+			reign = e.Seq
+		}
+	}
+	a := r.why("lso", "x", reign)
+	if !strings.Contains(a.Title, "is 0, its high watermark 0") {
+		t.Fatalf("the leader has learnt its high watermark too early: %s", a.Title)
+	}
+	r.says(a.Why, "own high watermark", event.RuleLastStableOffset, event.KindBecameLeader)
+	r.says(a.Why, "heard from the leader before: 0", event.RuleHighWatermarkFromLeader,
+		event.KindBecameLeader)
+	r.says(a.NotYet, "has not fetched from this leader yet", event.RuleHighWatermarkMinOfIsr,
+		event.KindBecameLeader)
+	a = r.why("lso", "x", r.last())
+	r.says(a.NotYet, "wait at its first record, offset 1", event.RuleNone,
+		event.KindTransactionBegan)
+	if len(a.NotYet) != 1 || !strings.Contains(a.Title, "is 1, its high watermark 2") {
+		t.Errorf("%s %+v", a.Title, a.NotYet)
 	}
 }

@@ -172,7 +172,7 @@ func passportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 	}
 	j.nature = j.natureOf(w)
 	p := &Passport{Record: of, Seq: at, From: from, Known: j.known(), Key: j.key, Value: j.value,
-		Partitions: len(topic.Partitions), Copies: []Copy{}, Steps: j.steps(w), NotYet: []Sentence{}}
+		Partitions: partitionsOf(topic), Copies: []Copy{}, Steps: j.steps(w), NotYet: []Sentence{}}
 	if j.described != nil && j.hasKey {
 		hash := int32(record.KeyHash([]byte(j.key)))
 		p.Hash = &hash
@@ -184,6 +184,21 @@ func passportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 		p.Copies = []Copy{} // who holds it is not known either
 	}
 	return p, nil
+}
+
+// partitionsOf counts what the metadata log knows of a topic. A broker that was down may still hold
+// replicas of a former topic of this name that had more.
+func partitionsOf(t *model.Topic) int {
+	n := 0
+	for _, p := range t.Partitions {
+		if p.Known {
+			n++
+		}
+	}
+	if n == 0 {
+		return len(t.Partitions) // nothing of the metadata log is recorded
+	}
+	return n
 }
 
 // newestEpoch finds in which epoch the record at an offset was appended last.

@@ -179,7 +179,7 @@ func TestHighWatermarkIsSaidToWaitForFollowersThatAreCutOff(t *testing.T) {
 	r.says(a.NotYet, "Broker 3 is in the ISR and last fetched from offset 1 at 1.207 s; the high "+
 		"watermark is the minimum over the ISR [1, 2, 3]", event.RuleHighWatermarkMinOfIsr,
 		event.KindReplicaFetched)
-	r.says(a.NotYet, "link from 3 to 1 is cut: fetches do not reach broker 1", 0, event.KindLinkCut)
+	r.says(a.NotYet, "link from broker 3 to broker 1 is cut: fetches do not reach broker 1", 0, event.KindLinkCut)
 	dead := r.why("hw", "orders", r.command("wait leader("))
 	r.says(dead.NotYet, "Broker 1 leads orders-0 on paper and is gone (kill)", 0,
 		event.KindNodeStopped)
@@ -252,7 +252,7 @@ func TestPassportFollowsOrder3ToItsReader(t *testing.T) {
 func TestPassportNamesTheEpochThatCutTheRecordOff(t *testing.T) {
 	r := play(t, "leader-epochs")
 	open := r.fate("order-3", r.command(`expect leo(1,"orders-0") == 2`), explain.FateNotYet, 0)
-	r.says(open.NotYet, "link from 2 to 1 is cut", 0, event.KindLinkCut)
+	r.says(open.NotYet, "link from broker 2 to broker 1 is cut", 0, event.KindLinkCut)
 	r.fate("order-3", r.command("restart 1"), explain.FateTruncated, event.KindPartitionChanged)
 	lost := r.fate("order-3", r.last(), explain.FateTruncated, event.KindLogTruncated)
 	if !strings.Contains(lost.FateText, "lost by truncation at epoch 1") {

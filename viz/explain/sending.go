@@ -264,7 +264,7 @@ func answered(w *witness, request, answer *fact, add adder) {
 	e := answer.chunk.ResponseSent(answer.Record)
 	kind, what := "acked", fmt.Sprintf("acknowledges its batch, at offset %d,", e.Offset)
 	if e.ErrorCode != 0 {
-		kind, what = "refused", fmt.Sprintf("answers with error %d", e.ErrorCode)
+		kind, what = "refused", "answers "+event.ErrorName(int16(e.ErrorCode))
 	}
 	add(kind, answer, e.Connection, "%s %s to %s.", capital(w.who(answer.Node)), what,
 		w.who(e.Connection))

@@ -92,6 +92,13 @@ func span(d int64) string {
 	return fmt.Sprintf("%.1f s", float64(d)/1e9)
 }
 
+func recordCount[N int32 | int64](n N) string {
+	if n == 1 {
+		return "one record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
 func nodeList(ids []event.NodeID) string {
 	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ")
 }

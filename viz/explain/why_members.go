@@ -135,9 +135,13 @@ func (w *witness) candidates(a *Answer) {
 
 func (w *witness) whyAck(a *Answer) {
 	waits := w.waiting(func(what string) bool { return what == "produce" })
-	a.Title = fmt.Sprintf("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
-	if len(waits) == 1 {
+	switch len(waits) {
+	case 0:
+		a.Title = "No produce to " + w.name() + " waits for its acknowledgement."
+	case 1:
 		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
+	default:
+		a.Title = fmt.Sprintf("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
 	}
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
 		e := f.chunk.ResponseSent(f.Record)
@@ -145,8 +149,8 @@ func (w *witness) whyAck(a *Answer) {
 			a.why(f, event.RuleNone, "The newest acknowledgement, of offset %d, left for %s at %s.",
 				e.Offset, w.who(e.Connection), clock(f.At))
 		} else {
-			a.why(f, event.RuleNone, "The newest answer, error %d, left for %s at %s.", e.ErrorCode,
-				w.who(e.Connection), clock(f.At))
+			a.why(f, event.RuleNone, "The newest answer, %s, left for %s at %s.",
+				event.ErrorName(int16(e.ErrorCode)), w.who(e.Connection), clock(f.At))
 		}
 	}
 	l := w.leading()
@@ -168,9 +172,13 @@ func (w *witness) whyAck(a *Answer) {
 
 func (w *witness) whyFetch(a *Answer) {
 	waits := w.waiting(func(what string) bool { return what != "produce" })
-	a.Title = fmt.Sprintf("%d fetches of %s wait for records.", len(waits), w.name())
-	if len(waits) == 1 {
+	switch len(waits) {
+	case 0:
+		a.Title = "No fetch of " + w.name() + " waits for records."
+	case 1:
 		a.Title = "One fetch of " + w.name() + " waits for records."
+	default:
+		a.Title = fmt.Sprintf("%d fetches of %s wait for records.", len(waits), w.name())
 	}
 	l := w.leading()
 	if l != nil {

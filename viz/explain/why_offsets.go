@@ -130,9 +130,9 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 			capital(w.who(id)), messages[0].Offset, w.who(l.Node))
 		return
 	default:
-		a.notYet(asked, event.RuleReplicaPulls, "%s's answer with %d records is under way to %s; "+
-			"only the next fetch says that they arrived.", capital(w.who(l.Node)),
-			messages[0].Records, w.who(id))
+		a.notYet(asked, event.RuleReplicaPulls, "%s's answer with %s is under way to %s; only "+
+			"the next fetch tells that it arrived.", capital(w.who(l.Node)),
+			recordCount(messages[0].Records), w.who(id))
 		return
 	}
 	a.notYet(asked, event.RuleReplicaPulls, "%s's next fetch is not here yet; nobody pushes, and "+
@@ -153,7 +153,7 @@ func (w *witness) cut(a *Answer, follower, leader event.NodeID) bool {
 			what = "fetches do not reach " + w.who(leader)
 		}
 		a.notYet(w.between(event.KindLinkCut, link.From, link.To), event.RuleNone,
-			"The link from %d to %d is cut: %s.", link.From, link.To, what)
+			"The link from %s to %s is cut: %s.", w.who(link.From), w.who(link.To), what)
 	}
 	return found
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"highwater/cluster/event"
+	"highwater/viz/model"
 )
 
 // writer is a producer's open transaction on one replica.
@@ -40,7 +41,8 @@ func (w *witness) whyLastStable(a *Answer) {
 	}
 	a.Title = fmt.Sprintf("The last stable offset of %s is %d, its high watermark %d.", w.name(),
 		l.LastStableOffset, l.HighWatermark)
-	if f := w.last(event.KindLastStableOffsetMoved, l.Node); f != nil {
+	if f := w.last(event.KindLastStableOffsetMoved, l.Node); f != nil &&
+		f.chunk.LastStableOffsetMoved(f.Record).After == l.LastStableOffset {
 		e := f.chunk.LastStableOffsetMoved(f.Record)
 		a.why(f, f.Rule, "It moved from %d to %d at %s.", e.Before, e.After, clock(f.At))
 	}
@@ -52,17 +54,19 @@ func (w *witness) whyLastStable(a *Answer) {
 			open = append(open, w.open[of])
 		}
 	}
-	if len(open) == 0 && l.LastStableOffset < l.HighWatermark {
-		a.notYet(w.last(event.KindLogOpened, l.Node), event.RuleNone, "A transaction that began before "+
-			"what is recorded is open: readers with read_committed wait at its first record, offset %d, "+
-			"for its marker.", l.LastStableOffset)
-		return
-	}
-	if len(open) == 0 {
-		a.why(w.last(event.KindTransactionMarkerWritten, l.Node), event.RuleNone,
-			"No transaction is open, so it is where the high watermark is.")
+	switch {
+	case l.LastStableOffset >= l.HighWatermark:
+		a.why(newer(w.last(event.KindHighWatermarkMoved, l.Node),
+			w.last(event.KindBecameLeader, l.Node)), event.RuleLastStableOffset, "It is %s's own high "+
+			"watermark, above which nothing is stable.", w.who(l.Node))
+		if len(open) == 0 {
+			a.why(w.last(event.KindTransactionMarkerWritten, l.Node), event.RuleNone,
+				"No transaction is open below it.")
+		}
+		w.risen(a, l)
 		w.notRisen(a, l)
-		return
+	case len(open) == 0:
+		w.unstable(a, l)
 	}
 	for _, f := range open {
 		e := f.chunk.TransactionBegan(f.Record)
@@ -70,4 +74,21 @@ func (w *witness) whyLastStable(a *Answer) {
 			"read_committed wait at its first record, offset %d, for its marker.", e.ProducerID,
 			clock(f.At), e.FirstOffset)
 	}
+}
+
+// unstable says what holds the last stable offset below the high watermark when every transaction
+// that is known has its marker.
+func (w *witness) unstable(a *Answer, l *model.Log) {
+	if f := w.last(event.KindTransactionMarkerWritten, l.Node); f != nil {
+		e := f.chunk.TransactionMarkerWritten(f.Record)
+		if e.Offset >= l.HighWatermark {
+			a.notYet(f, event.RuleLastStableOffset, "The marker of producer id %d lies at offset %d, "+
+				"which the high watermark has not passed yet.", e.ProducerID, e.Offset)
+			w.notRisen(a, l)
+			return
+		}
+	}
+	a.notYet(w.last(event.KindLogOpened, l.Node), event.RuleNone, "A transaction that began before "+
+		"what is recorded is open: readers with read_committed wait at its first record, offset %d, "+
+		"for its marker.", l.LastStableOffset)
 }

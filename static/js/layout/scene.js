@@ -85,11 +85,12 @@ function verdictOf(power, node) {
 	return power === 'up' ? '' : power;
 }
 
-const topicOf = (topic) => ({
-	name: topic.name,
-	id: topic.topicId ?? '',
-	partitions: listOf(topic.partitions).map(partitionOf),
-});
+function topicOf({ name, topicId, partitions }) {
+	// A broker that is down may hold partitions of a former topic of this name that had more.
+	const all = listOf(partitions);
+	const known = all.filter((partition) => partition.known);
+	return { name, id: topicId ?? '', partitions: (known.length ? known : all).map(partitionOf) };
+}
 
 const byUse = (a, b) =>
 	INTERNAL.test(a.name) - INTERNAL.test(b.name) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
