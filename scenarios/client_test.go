@@ -118,3 +118,39 @@ func TestLintMissesClientsThatNobodyStarted(t *testing.T) {
 		t.Errorf("%s", all)
 	}
 }
+
+func TestSeekSaysWhatTheNextFetchWillFind(t *testing.T) {
+	report := played(t, `
+topic t replicas=1
+send t value=v times=3
+consumer ca topic=t from=earliest auto.offset.reset=earliest
+wait count("ca") == 3 within 5s
+seek ca 3
+seek ca 99999
+wait count("ca") == 6 within 5s
+expect position("ca","t-0") == 3`)
+	if !report.OK {
+		t.Fatalf("%+v", report.Steps[len(report.Steps)-1])
+	}
+	for at, want := range map[int]string{0: "created t with 1 partition", 4: "ca will read from there",
+		5: "ca will read from there; the log of t-0 ends at 3; there the next fetch finds nothing, " +
+			"and auto.offset.reset=earliest says where to go on"} {
+		if got := report.Steps[at].Text; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestUnknownNodeIsAnsweredWithWhatTheVerbTakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"kill 7":         "the nodes are 1, 2, 3, 101, 102, 103, old",
+		"disk 7 slow=1s": "the nodes are 1, 2, 3, 101, 102, 103",
+		"clean t-0 on 7": "the nodes are 1, 2, 3",
+	} {
+		w, e := newFake()
+		w.cluster.programs = []string{"old"}
+		if _, err := run(t, w, e, text); err == nil || err.Hint != want {
+			t.Errorf("%s: %+v, want %q", text, err, want)
+		}
+	}
+}

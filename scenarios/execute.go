@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"highwater/cluster/broker"
@@ -241,10 +242,40 @@ func (x *execution) node(e *expression) (event.NodeID, *Error) {
 	}
 	if !slices.Contains(known, id) {
 		e := inputError(e.position, "there is no node %d", id)
-		e.Hint = "the nodes are " + show(nodes(known, true))
+		e.Hint = "the nodes are " + strings.Join(x.nodeWords(), ", ")
 		return 0, e
 	}
 	return id, nil
+}
+
+// nodeWords are the nodes that the command may name: clients have names, no log and no disk.
+func (x *execution) nodeWords() []string {
+	c := x.config.Cluster
+	words := numbers(c.Brokers())
+	if x.command.given("on") {
+		return words
+	}
+	words = append(words, numbers(c.Controllers())...)
+	if x.command.Name() == "disk" {
+		return words
+	}
+	return append(words, c.Programs()...)
+}
+
+func numbers(ids []event.NodeID) []string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = fmt.Sprint(id)
+	}
+	return words
+}
+
+// counted writes how many there are of something.
+func counted[N int | int32 | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // named writes a node for people.

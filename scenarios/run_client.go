@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"highwater/cluster/client"
+	"highwater/cluster/event"
 )
 
 func runProducer(x *execution) {
@@ -99,7 +100,7 @@ func (x *execution) sendBy(request client.SendRequest) {
 	done := x.sentBy
 	if c.given("nowait") {
 		done = func(client.SendOutcome) {}
-		defer x.ok("handed %d records to %s", max(request.Times, 1), p.Name())
+		defer x.ok("handed %s to %s", counted(max(request.Times, 1), "record"), p.Name())
 	}
 	if c.given("every") {
 		x.sendEvery(request, done)
@@ -141,7 +142,7 @@ func runTxn(x *execution) {
 	}
 	action := x.command.value("action").text
 	ended := func(r client.AdminResult) {
-		x.outcome(r.Code, r.Message, Result{Text: action + ": " + p.Name()})
+		x.outcome(r.Code, r.Message, Result{Text: transactionText(p.Name(), action)})
 	}
 	switch action {
 	case "begin":
@@ -151,6 +152,18 @@ func runTxn(x *execution) {
 	default:
 		p.End(action == "commit", ended)
 	}
+}
+
+func transactionText(name, action string) string {
+	switch action {
+	case "begin":
+		return name + " is in a transaction"
+	case "offsets":
+		return "the transaction of " + name + " holds the consumer's positions"
+	case "commit":
+		return name + " has committed its transaction"
+	}
+	return name + " has aborted its transaction"
 }
 
 func (x *execution) sendOffsets(p *client.Producer, ended func(client.AdminResult)) {
@@ -200,7 +213,8 @@ func (x *execution) polled(records []client.Record, code int16) {
 		words = append(words, "…")
 	}
 	x.outcome(code, "", Result{Value: map[string]any{"records": list},
-		Text: fmt.Sprintf("polled %d records %s", len(records), strings.Join(words, " "))})
+		Text: strings.TrimSpace("polled " + counted(len(records), "record") + " " +
+			strings.Join(words, " "))})
 }
 
 // polledShown is how many records the sentence about a poll names.
@@ -225,12 +239,37 @@ func runSeek(x *execution) {
 	if x.command.given("partition") {
 		topic, partition = x.command.value("partition").text, x.command.value("partition").partition
 	}
-	if c.Seek(topic, partition, x.command.value("offset").number) == 0 {
+	offset := x.command.value("offset").number
+	moved := c.Seek(topic, partition, offset)
+	if len(moved) == 0 {
 		x.end(Result{}, &Error{Kind: Refused, Position: x.command.value("offset").position,
 			Message: c.Name() + " has no such partition now"})
 		return
 	}
-	x.ok("%s will read from there", c.Name())
+	said := []string{c.Name() + " will read from there"}
+	for _, p := range moved {
+		said = append(said, x.outside(p, offset)...)
+	}
+	if len(said) > 1 {
+		said = append(said, "there the next fetch finds nothing, and auto.offset.reset="+
+			c.OffsetReset()+" says where to go on")
+	}
+	x.ok("%s", strings.Join(said, "; "))
+}
+
+// outside says that an offset is not in a partition's log, in which seek is not interested.
+func (x *execution) outside(p client.Sought, offset int64) []string {
+	leader, _ := x.config.Cluster.Leader(p.Topic, p.Partition)
+	end, known := x.config.Cluster.LogEndOffset(leader, p.Topic, p.Partition)
+	start, _ := x.config.Cluster.LogStartOffset(leader, p.Topic, p.Partition)
+	switch at := event.Offset(offset); {
+	case !known || at < 0:
+	case at > end:
+		return []string{fmt.Sprintf("the log of %s-%d ends at %d", p.Topic, p.Partition, end)}
+	case at < start:
+		return []string{fmt.Sprintf("the log of %s-%d begins at %d", p.Topic, p.Partition, start)}
+	}
+	return nil
 }
 
 func runClose(x *execution) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"highwater/cluster/disk"
@@ -45,10 +46,15 @@ func runRestart(x *execution) {
 		x.did(errAllRun, "")
 		return
 	}
-	x.ok("restarted %v", started)
+	x.ok("restarted %s", listed(started))
 }
 
 var errAllRun = errors.New("all nodes are running")
+
+// listed writes nodes for people.
+func listed(ids []event.NodeID) string {
+	return strings.Join(numbers(ids), ", ")
+}
 
 // ends finds the nodes of a link.
 func (x *execution) ends(l link) (from, to event.NodeID, ok bool) {
@@ -63,17 +69,17 @@ func (x *execution) ends(l link) (from, to event.NodeID, ok bool) {
 	return from, to, true
 }
 
-func linkText(from, to event.NodeID, both bool) string {
+func (x *execution) linkText(from, to event.NodeID, both bool) string {
 	if both {
-		return fmt.Sprintf("between %d and %d", from, to)
+		return "between " + x.named(from) + " and " + x.named(to)
 	}
-	return fmt.Sprintf("from %d to %d", from, to)
+	return "from " + x.named(from) + " to " + x.named(to)
 }
 
 func runCut(x *execution) {
 	l := x.command.value("link").link
 	if from, to, ok := x.ends(l); ok {
-		x.did(x.config.Cluster.Cut(from, to, l.both), "nothing passes %s", linkText(from, to, l.both))
+		x.did(x.config.Cluster.Cut(from, to, l.both), "nothing passes %s", x.linkText(from, to, l.both))
 	}
 }
 
@@ -84,7 +90,7 @@ func runHeal(x *execution) {
 		return
 	}
 	if from, to, ok := x.ends(l); ok {
-		x.did(x.config.Cluster.Heal(from, to, l.both), "messages pass %s", linkText(from, to, l.both))
+		x.did(x.config.Cluster.Heal(from, to, l.both), "messages pass %s", x.linkText(from, to, l.both))
 	}
 }
 
@@ -92,7 +98,7 @@ func runDelay(x *execution) {
 	l, d := x.command.value("link").link, x.command.value("latency").duration
 	if from, to, ok := x.ends(l); ok {
 		x.did(x.config.Cluster.Delay(from, to, l.both, d), "messages take %v %s", d,
-			linkText(from, to, l.both))
+			x.linkText(from, to, l.both))
 	}
 }
 

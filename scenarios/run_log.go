@@ -95,7 +95,7 @@ func (x *execution) clean(v value, todo []event.NodeID, said []string) {
 func report(r broker.CleaningReport) string {
 	switch r.Outcome {
 	case "cleaned":
-		return fmt.Sprintf("of %d records %d stay", r.RecordsBefore, r.RecordsAfter)
+		return fmt.Sprintf("%s before, %d after", counted(r.RecordsBefore, "record"), r.RecordsAfter)
 	case "nothing":
 		return "no closed segment is committed"
 	}
@@ -130,7 +130,7 @@ func (x *execution) round(keys []string, n int64, at int) {
 	c := x.command
 	from, to := c.value("from").number, c.value("to").number
 	if n > to {
-		x.outcome(0, "", Result{Text: fmt.Sprintf("sent %d records", (to-from+1)*int64(len(keys)))})
+		x.outcome(0, "", Result{Text: "sent " + counted((to-from+1)*int64(len(keys)), "record")})
 		return
 	}
 	text := strings.ReplaceAll(c.value("value").text, "{n}", strconv.FormatInt(n, 10))

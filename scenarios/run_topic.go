@@ -29,7 +29,7 @@ func runTopic(x *execution) {
 		case count:
 		default:
 			x.end(Result{}, inputError(c.value("replicas").position,
-				"%d lists of replicas for %d partitions", len(request.Replicas), count))
+				"%d lists of replicas for %s", len(request.Replicas), counted(count, "partition")))
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func (x *execution) untilVisible(topic string, deadline time.Duration) {
 		x.client.After(pollEvery, func() { x.untilVisible(topic, deadline) })
 		return
 	}
-	x.outcome(0, "", Result{Text: fmt.Sprintf("created %s with %d partitions", topic, count)})
+	x.outcome(0, "", Result{Text: "created " + topic + " with " + counted(count, "partition")})
 }
 
 func runDeleteTopic(x *execution) {
@@ -193,7 +193,7 @@ func (x *execution) sent(r client.SendResult) {
 	}
 	message := r.Message
 	if r.Code != 0 && r.Acknowledged > 0 {
-		message = fmt.Sprintf("after %d acknowledged batches; %s", r.Acknowledged, r.Message)
+		message = fmt.Sprintf("%d acknowledged before; %s", r.Acknowledged, r.Message)
 	}
 	x.outcome(r.Code, message, Result{Text: text,
 		Value: sentValue{sentTo(r.Landed), r.Acknowledged}})
@@ -248,7 +248,8 @@ func (x *execution) wasRead(r client.ReadResult) {
 		records[i] = readValue{fmt.Sprint(record.Offset), fmt.Sprint(record.TimestampMs), record.Key,
 			record.Value}
 	}
-	text := fmt.Sprintf("read %d records; the high watermark is %d", len(records), r.HighWatermark)
+	text := fmt.Sprintf("read %s; the high watermark is %d", counted(len(records), "record"),
+		r.HighWatermark)
 	x.outcome(r.Code, "", Result{Text: text, Value: map[string]any{"records": records,
 		"highWatermark": fmt.Sprint(r.HighWatermark)}})
 }

@@ -65,6 +65,8 @@ type position struct {
 	fetched []Record
 	fetchAt int64
 	retryAt time.Duration
+	// strayed says that a fetch from fetchAt was out of range, and a reset is under way.
+	strayed bool
 	// generation is the one that it was assigned in, -1 by hand.
 	generation int32
 }
@@ -294,15 +296,25 @@ func (c *Consumer) collect(most int) []Record {
 	return records
 }
 
+// Sought is a partition whose position was moved.
+type Sought struct {
+	Topic     string
+	Partition int32
+}
+
+// OffsetReset is auto.offset.reset.
+func (c *Consumer) OffsetReset() string { return c.config.reset }
+
 // Seek makes the next poll of a partition begin at an offset, or at a special one. Without a topic
-// it moves every partition.
-func (c *Consumer) Seek(topic string, partition int32, offset int64) (moved int) {
+// it moves every partition. As in Kafka any offset is taken; the next poll finds out whether it is
+// within the log.
+func (c *Consumer) Seek(topic string, partition int32, offset int64) (moved []Sought) {
 	for _, p := range c.positions {
 		if topic != "" && p.key != (topicPartition{topic, partition}) {
 			continue
 		}
-		moved++
-		p.fetched, p.sought = nil, 0
+		moved = append(moved, Sought{p.key.topic, p.key.partition})
+		p.fetched, p.sought, p.strayed = nil, 0, false
 		if offset < 0 {
 			p.sought = offset
 			continue
@@ -315,7 +327,7 @@ func (c *Consumer) Seek(topic string, partition int32, offset int64) (moved int)
 
 func (c *Consumer) moveTo(p *position, offset int64, reason string, rule event.Rule) {
 	before := p.next
-	p.next, p.fetchAt, p.fetched = offset, offset, nil
+	p.next, p.fetchAt, p.fetched, p.strayed = offset, offset, nil, false
 	event.PositionMoved{Topic: p.key.topic, Partition: p.key.partition,
 		Before: event.Offset(before), After: event.Offset(offset), Reason: reason}.
 		Emit(c.env.Events, rule)

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"fmt"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -68,6 +70,9 @@ func (c *Consumer) lookUpOffset(p *position, special int64) {
 			reason := "earliest"
 			if special == FromLatest {
 				reason = "latest"
+			}
+			if p.strayed {
+				reason = fmt.Sprintf("offset %d is out of range, so %s", p.fetchAt, reason)
 			}
 			c.moveTo(p, offset, reason, event.RuleAutoOffsetReset)
 		}
@@ -266,6 +271,7 @@ func (c *Consumer) fetchedOne(a fetchAsked, row *kmsg.FetchResponseTopicPartitio
 		return // it was revoked, or sought elsewhere, meanwhile
 	}
 	if row.ErrorCode == kerr.OffsetOutOfRange.Code {
+		p.strayed = true
 		c.resetPosition(p)
 		return
 	}
