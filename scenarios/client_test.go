@@ -133,8 +133,8 @@ expect position("ca","t-0") == 3`)
 		t.Fatalf("%+v", report.Steps[len(report.Steps)-1])
 	}
 	for at, want := range map[int]string{0: "created t with 1 partition", 4: "ca will read from there",
-		5: "ca will read from there; the log of t-0 ends at 3; there the next fetch finds nothing, " +
-			"and auto.offset.reset=earliest says where to go on"} {
+		5: "ca will fetch from there and find it out of range: the log of t-0 ends at 3; then " +
+			"auto.offset.reset=earliest says where to go on"} {
 		if got := report.Steps[at].Text; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

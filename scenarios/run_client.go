@@ -118,6 +118,9 @@ type sentByValue struct {
 
 func (x *execution) sentBy(r client.SendOutcome) {
 	text := fmt.Sprintf("acknowledged %d%s", r.Acknowledged, landed(r.Landed))
+	if r.Acknowledged == 1 {
+		text = "acknowledged" + landed(r.Landed)
+	}
 	if r.Failed > 0 || r.Unknown > 0 {
 		text += fmt.Sprintf("; failed %d, unknown %d", r.Failed, r.Unknown)
 	}
@@ -246,18 +249,19 @@ func runSeek(x *execution) {
 			Message: c.Name() + " has no such partition now"})
 		return
 	}
-	said := []string{c.Name() + " will read from there"}
+	var said []string
 	for _, p := range moved {
 		said = append(said, x.outside(p, offset)...)
 	}
-	if len(said) > 1 {
-		said = append(said, "there the next fetch finds nothing, and auto.offset.reset="+
-			c.OffsetReset()+" says where to go on")
+	if len(said) == 0 {
+		x.ok("%s will read from there", c.Name())
+		return
 	}
-	x.ok("%s", strings.Join(said, "; "))
+	x.ok("%s will fetch from there and find it out of range: %s; then auto.offset.reset=%s says "+
+		"where to go on", c.Name(), strings.Join(said, ", "), c.OffsetReset())
 }
 
-// outside says that an offset is not in a partition's log, in which seek is not interested.
+// outside says that an offset is not in a partition's log, in which seek itself takes no interest.
 func (x *execution) outside(p client.Sought, offset int64) []string {
 	leader, _ := x.config.Cluster.Leader(p.Topic, p.Partition)
 	end, known := x.config.Cluster.LogEndOffset(leader, p.Topic, p.Partition)

@@ -181,8 +181,12 @@ func (w *witness) whyLogEnd(a *Answer) {
 	a.Title = fmt.Sprintf("The leader's log of %s ends at %d.", w.name(), l.LogEndOffset)
 	if f := w.last(event.KindBatchAppended, l.Node); f != nil {
 		e := f.chunk.BatchAppended(f.Record)
-		a.why(f, event.RuleNone, "%s appended offsets %d to %d at %s, in leader epoch %d.",
-			capital(w.who(l.Node)), e.BaseOffset, e.LastOffset, clock(f.At), e.LeaderEpoch)
+		what := fmt.Sprintf("offsets %d to %d", e.BaseOffset, e.LastOffset)
+		if e.BaseOffset == e.LastOffset {
+			what = fmt.Sprintf("offset %d", e.BaseOffset)
+		}
+		a.why(f, event.RuleNone, "%s appended %s at %s, in leader epoch %d.", capital(w.who(l.Node)),
+			what, clock(f.At), e.LeaderEpoch)
 	} else if f := newer(w.last(event.KindLogOpened, l.Node),
 		w.last(event.KindBecameLeader, l.Node)); f != nil {
 		a.why(f, event.RuleNone, "%s has appended nothing since.", capital(w.who(l.Node)))

@@ -171,7 +171,7 @@ function drawCopies(focus, ids) {
 		['on disk up to', (copy) => shortOffset(copy.synced)],
 		['log starts at', (copy) => shortOffset(copy.start)],
 		['segments', (copy) => copy.segments.length],
-		['in sync, as its leader counts', (copy) => (copy.role === 'leader' ? idList(copy.isr) : '–')],
+		['ISR the leader counts', (copy) => (copy.role === 'leader' ? idList(copy.isr) : '–')],
 	];
 	return h(
 		'table',
