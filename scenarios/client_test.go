@@ -141,6 +141,15 @@ expect position("ca","t-0") == 3`)
 	}
 }
 
+func TestExpectedErrorIsNamedOnce(t *testing.T) {
+	report := played(t, "topic t replicas=1\nproducer p transactional=tp\ntxn p begin -> ok\n"+
+		"txn p begin -> INVALID_TXN_STATE")
+	last := report.Steps[len(report.Steps)-1]
+	if !report.OK || strings.Count(last.Text, "INVALID_TXN_STATE") != 1 {
+		t.Error(last.Text)
+	}
+}
+
 func TestUnknownNodeIsAnsweredWithWhatTheVerbTakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"kill 7":         "the nodes are 1, 2, 3, 101, 102, 103, old",

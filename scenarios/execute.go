@@ -197,7 +197,7 @@ func (x *execution) did(err error, format string, args ...any) {
 func (x *execution) outcome(code int16, message string, result Result) {
 	got, wanted := outcome(code), x.command.expects
 	detail := got
-	if message != "" {
+	if message != "" && message != got {
 		detail += ": " + message
 	}
 	switch {
