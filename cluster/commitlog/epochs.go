@@ -76,6 +76,21 @@ func parseEpochs(b []byte) ([]EpochEntry, error) {
 	return entries, nil
 }
 
+// epochsToldMax bounds how many leader epochs an event tells.
+const epochsToldMax = 64
+
+// epochsText writes the newest entries as events tell them: 0@0,2@17.
+func epochsText(entries []EpochEntry) string {
+	var b strings.Builder
+	for i, e := range entries[max(0, len(entries)-epochsToldMax):] {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%d@%d", e.Epoch, e.StartOffset)
+	}
+	return b.String()
+}
+
 // assign notes that an epoch begins. Later entries that contradict it go, so an epoch without
 // records leaves no trace once the next begins at the same offset. It reports whether anything
 // changed.

@@ -209,10 +209,6 @@ func (l *Log) emitOpened(o OpenOptions, r *Recovered) {
 	if !l.cfg.Events.On() {
 		return
 	}
-	epochStart := event.Offset(-1)
-	if n := len(l.epochs.entries); n > 0 {
-		epochStart = l.epochs.entries[n-1].StartOffset
-	}
 	highWatermark := min(max(o.HighWatermark, l.start), l.end)
 	holes := l.findHoles()
 	event.LogOpened{
@@ -220,7 +216,7 @@ func (l *Log) emitOpened(o OpenOptions, r *Recovered) {
 		LogStartOffset: l.start, LogEndOffset: l.end, HighWatermark: highWatermark,
 		Segments: int32(len(l.segments)), TruncatedBytes: r.TruncatedBytes,
 		Clean: o.CleanShutdown, Bytes: l.Size(),
-		LeaderEpoch: l.LastEpoch(), LeaderEpochStartOffset: epochStart,
+		LeaderEpoch: l.LastEpoch(), Epochs: epochsText(l.epochs.entries),
 		Holes: HolesText(holes.runs), HolesFrom: holes.from,
 	}.Emit(l.cfg.Events, event.RuleNone)
 	if r.TruncatedBytes > 0 {

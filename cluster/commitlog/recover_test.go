@@ -234,6 +234,26 @@ func TestBatchesOverruleAnEpochCheckpointThatAPowerCutBroughtBack(t *testing.T) 
 	}
 }
 
+func TestLeaderEpochsAreToldWhenTheLogIsOpened(t *testing.T) {
+	r := newRig(t, nil)
+	for _, r.epoch = range []event.Epoch{0, 0, 3} {
+		r.send(entry{testTime, "k", "v"})
+	}
+	events, now := event.NewLog(), int64(0)
+	r.cfg.Events = event.NewEmitter(events, &now, 1)
+	r.reopen(true)
+	c := events.Swap(&event.Chunk{})
+	opened := slices.IndexFunc(c.Records, func(e event.Record) bool {
+		return e.Kind == event.KindLogOpened
+	})
+	if opened < 0 {
+		t.Fatal("nobody said that the log was opened")
+	}
+	if got := c.LogOpened(&c.Records[opened]).Epochs; got != "0@0,3@2" {
+		t.Errorf("epochs %q, want 0@0,3@2", got)
+	}
+}
+
 func TestCheckFindsEachKindOfDamage(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"00000000000000000000.log":       func(b []byte) []byte { b[100] ^= 1; return b },

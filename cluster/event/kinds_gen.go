@@ -697,7 +697,7 @@ func (e LogOpened) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[7] = flag(e.Clean)
 	r.Values[8] = int64(e.Bytes)
 	r.Values[9] = int64(e.LeaderEpoch)
-	r.Values[10] = int64(e.LeaderEpochStartOffset)
+	r.Values[10] = em.text(e.Epochs)
 	r.Values[11] = em.text(e.Holes)
 	r.Values[12] = int64(e.HolesFrom)
 	return r.Seq
@@ -706,19 +706,19 @@ func (e LogOpened) Emit(em *Emitter, rule Rule) Seq {
 // LogOpened reads the fact back from a record of its kind.
 func (c *Chunk) LogOpened(r *Record) LogOpened {
 	return LogOpened{
-		Topic:                  c.Text(r.Values[0]),
-		Partition:              int32(r.Values[1]),
-		LogStartOffset:         Offset(r.Values[2]),
-		LogEndOffset:           Offset(r.Values[3]),
-		HighWatermark:          Offset(r.Values[4]),
-		Segments:               int32(r.Values[5]),
-		TruncatedBytes:         int64(r.Values[6]),
-		Clean:                  r.Values[7] != 0,
-		Bytes:                  int64(r.Values[8]),
-		LeaderEpoch:            Epoch(r.Values[9]),
-		LeaderEpochStartOffset: Offset(r.Values[10]),
-		Holes:                  c.Text(r.Values[11]),
-		HolesFrom:              Offset(r.Values[12]),
+		Topic:          c.Text(r.Values[0]),
+		Partition:      int32(r.Values[1]),
+		LogStartOffset: Offset(r.Values[2]),
+		LogEndOffset:   Offset(r.Values[3]),
+		HighWatermark:  Offset(r.Values[4]),
+		Segments:       int32(r.Values[5]),
+		TruncatedBytes: int64(r.Values[6]),
+		Clean:          r.Values[7] != 0,
+		Bytes:          int64(r.Values[8]),
+		LeaderEpoch:    Epoch(r.Values[9]),
+		Epochs:         c.Text(r.Values[10]),
+		Holes:          c.Text(r.Values[11]),
+		HolesFrom:      Offset(r.Values[12]),
 	}
 }
 
@@ -2560,7 +2560,7 @@ var generatedRows = []Row{
 		{"outcome", Text, "string", ""},
 		{"idle", Bool, "bool", ""},
 	}},
-	{Kind: KindLogOpened, Name: "LogOpened", Area: "log", Emitted: "LogOpened says that a replica's log was read from disk, after recovery. Holes are the runs of offsets without a record that compaction has left there, all of them from HolesFrom on.", Fields: []Field{
+	{Kind: KindLogOpened, Name: "LogOpened", Area: "log", Emitted: "LogOpened says that a replica's log was read from disk, after recovery. Holes are the runs of offsets without a record that compaction has left there, all of them from HolesFrom on. Epochs are the leader epochs of its checkpoint, each at the offset where it begins; of many the newest.", Fields: []Field{
 		{"topic", Text, "string", ""},
 		{"partition", Int32, "int32", ""},
 		{"logStartOffset", Int64, "Offset", ""},
@@ -2571,7 +2571,7 @@ var generatedRows = []Row{
 		{"clean", Bool, "bool", ""},
 		{"bytes", Int64, "int64", "bytes"},
 		{"leaderEpoch", Int32, "Epoch", ""},
-		{"leaderEpochStartOffset", Int64, "Offset", ""},
+		{"epochs", Text, "string", ""},
 		{"holes", Text, "string", ""},
 		{"holesFrom", Int64, "Offset", ""},
 	}},

@@ -1,21 +1,22 @@
 package event
 
 // LogOpened says that a replica's log was read from disk, after recovery. Holes are the runs of
-// offsets without a record that compaction has left there, all of them from HolesFrom on.
+// offsets without a record that compaction has left there, all of them from HolesFrom on. Epochs are
+// the leader epochs of its checkpoint, each at the offset where it begins; of many the newest.
 type LogOpened struct {
-	Topic                  string
-	Partition              int32
-	LogStartOffset         Offset
-	LogEndOffset           Offset
-	HighWatermark          Offset
-	Segments               int32
-	TruncatedBytes         int64 `unit:"bytes"`
-	Clean                  bool
-	Bytes                  int64 `unit:"bytes"`
-	LeaderEpoch            Epoch
-	LeaderEpochStartOffset Offset
-	Holes                  string // 0-176,180-182
-	HolesFrom              Offset
+	Topic          string
+	Partition      int32
+	LogStartOffset Offset
+	LogEndOffset   Offset
+	HighWatermark  Offset
+	Segments       int32
+	TruncatedBytes int64 `unit:"bytes"`
+	Clean          bool
+	Bytes          int64 `unit:"bytes"`
+	LeaderEpoch    Epoch
+	Epochs         string // 0@0,2@17
+	Holes          string // 0-176,180-182
+	HolesFrom      Offset
 }
 
 // BatchAppended says that a batch was written at the end of this node's log, after the log end

@@ -139,12 +139,7 @@ func (l *Log) opened(s *State, e event.LogOpened) {
 	if len(l.Segments) == 0 && e.Segments == 1 {
 		l.Segments = append(l.Segments, e.LogStartOffset)
 	}
-	known := slices.ContainsFunc(l.Epochs, func(known Epoch) bool {
-		return known.Epoch == e.LeaderEpoch
-	})
-	if !known && e.LogEndOffset > e.LogStartOffset {
-		l.epochStarted(e.LeaderEpoch, e.LeaderEpochStartOffset)
-	}
+	l.openedEpochs(e.Epochs)
 }
 
 // startAt forgets what lies wholly before the new start of the log.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"highwater/cluster/event"
 )
@@ -78,6 +79,22 @@ func (l *Log) epochStarted(epoch event.Epoch, start event.Offset) {
 	l.Epochs = append(l.Epochs, Epoch{Epoch: epoch, StartOffset: start})
 	if len(l.Epochs) > epochsMax {
 		l.Epochs = slices.Delete(l.Epochs, 0, len(l.Epochs)-epochsMax)
+	}
+}
+
+// openedEpochs reads 0@0,2@17, as the checkpoint has it; what is not of that form says nothing.
+func (l *Log) openedEpochs(text string) {
+	l.Epochs = l.Epochs[:0]
+	for part := range strings.SplitSeq(text, ",") {
+		left, right, _ := strings.Cut(part, "@")
+		epoch, epochOK := offsetOf(left)
+		start, startOK := offsetOf(right)
+		if epochOK && startOK && len(left) <= epochDigits {
+			l.Epochs = append(l.Epochs, Epoch{Epoch: event.Epoch(epoch), StartOffset: start})
+		}
+	}
+	if over := len(l.Epochs) - epochsMax; over > 0 {
+		l.Epochs = slices.Delete(l.Epochs, 0, over)
 	}
 }
 

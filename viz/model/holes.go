@@ -76,16 +76,19 @@ const (
 	holesToldMax = 64
 )
 
-// holeDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
-const holeDigits = 18
+// offsetDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
+const offsetDigits = 18
+
+// epochDigits bounds an epoch likewise.
+const epochDigits = 9
 
 // parseHoles reads 0-176,180-182; what is not of that form says nothing.
 func parseHoles(text string) []Hole {
 	var holes []Hole
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, _ := strings.Cut(part, "-")
-		from, fromOK := holeOffset(first)
-		to, toOK := holeOffset(last)
+		from, fromOK := offsetOf(first)
+		to, toOK := offsetOf(last)
 		if fromOK && toOK && from <= to {
 			holes = append(holes, Hole{From: from, To: to + 1})
 		}
@@ -93,8 +96,8 @@ func parseHoles(text string) []Hole {
 	return holes
 }
 
-func holeOffset(text string) (event.Offset, bool) {
-	if len(text) == 0 || len(text) > holeDigits || strings.Trim(text, "0123456789") != "" {
+func offsetOf(text string) (event.Offset, bool) {
+	if len(text) == 0 || len(text) > offsetDigits || strings.Trim(text, "0123456789") != "" {
 		return 0, false
 	}
 	offset, err := strconv.ParseInt(text, 10, 64)

@@ -112,6 +112,21 @@ func TestHolesOfALogThatIsOpenedAreTakenOver(t *testing.T) {
 	}
 }
 
+func TestEpochsOfALogThatIsOpenedAreThoseOfItsCheckpoint(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.LogOpened{Topic: "orders", LogEndOffset: 11, Segments: 1, LeaderEpoch: 4,
+		Epochs: "0@0,2@5,4@9"})
+	want := []Epoch{{0, 0}, {2, 5}, {4, 9}}
+	if got := s.orders(1).Epochs; !slices.Equal(got, want) {
+		t.Errorf("epochs %v, want %v", got, want)
+	}
+	s.tell(1, event.LogOpened{Topic: "orders", LogEndOffset: 7, Segments: 1, LeaderEpoch: 2,
+		Epochs: "0@0,x@1,2@5"})
+	if got := s.orders(1).Epochs; !slices.Equal(got, want[:2]) {
+		t.Errorf("epochs %v, want %v", got, want[:2])
+	}
+}
+
 func TestMarkerWhoseTransactionLeftNothingHereIsKept(t *testing.T) {
 	s := newStory(t)
 	s.tell(1, appended(0, 0, 0), event.TransactionMarkerWritten{Topic: "orders", ProducerID: 7,

@@ -124,10 +124,19 @@ function opened(log, event) {
 	log.segmentCount = f.segments;
 	if (compare(log.synced, "0") < 0) log.synced = log.knownFrom = f.logEndOffset;
 	if (log.segments.length === 0 && f.segments === 1) log.segments.push(f.logStartOffset);
-	const known = log.epochs.some((e) => e.epoch === f.leaderEpoch);
-	if (!known && compare(f.logEndOffset, f.logStartOffset) > 0) {
-		epochStarted(log, f.leaderEpoch, f.leaderEpochStartOffset);
+	openedEpochs(log, f.epochs);
+}
+
+/** Reads 0@0,2@17, as the checkpoint has it; what is not of that form says nothing.
+ * @param {any} log @param {string} text */
+function openedEpochs(log, text) {
+	log.epochs = [];
+	for (const part of text.split(",")) {
+		const match = /^(\d{1,9})@(\d{1,18})$/.exec(part);
+		if (!match) continue;
+		log.epochs.push({ epoch: Number(match[1]), startOffset: String(BigInt(match[2])) });
 	}
+	keepNewest(log.epochs, epochsMax);
 }
 
 /** Forgets what lies wholly before the new start of the log.
