@@ -23,8 +23,6 @@ var layers = []string{"protocol", "source", "model", "layout", "view", "ui"}
 
 var (
 	importLine = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"]*?from ['"]([^'"]+)['"]`)
-	iconUse    = regexp.MustCompile(`icon\('([a-z]+)'|icons\.svg#([a-z]+)`)
-	symbol     = regexp.MustCompile(`<symbol id="([a-z]+)"`)
 	tokenUse   = regexp.MustCompile(`var\((--[a-z0-9-]+)`)
 	tokenName  = regexp.MustCompile(`(--[a-z0-9-]+):`)
 	rawMarkup  = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function`)
@@ -108,24 +106,6 @@ func TestFilesStayReadableAndWithinTheBudget(t *testing.T) {
 	if total > bytesMax {
 		t.Errorf("scripts and styles are %d bytes as served, more than %d", total, bytesMax)
 	}
-}
-
-func TestEverySignIsInTheSprite(t *testing.T) {
-	sprite, err := fs.ReadFile(Files, "icons.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, m := range symbol.FindAllStringSubmatch(string(sprite), -1) {
-		known[m[1]] = true
-	}
-	eachFile(t, ".js", func(name, text string) {
-		for _, m := range iconUse.FindAllStringSubmatch(text, -1) {
-			if sign := m[1] + m[2]; !known[sign] {
-				t.Errorf("%s uses the sign %q, which the sprite lacks", name, sign)
-			}
-		}
-	})
 }
 
 func TestStylesNameOnlyKnownTokens(t *testing.T) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	_ "embed" // the sprite
 	"fmt"
 	"strconv"
 )
@@ -8,6 +9,12 @@ import (
 // mainPath leads to the cluster that outside clients talk to. It names the world, because the page
 // without a name begins a first visit with the story.
 const mainPath = "/?world=main"
+
+// sprite holds every sign of the page. It is part of the page, because a browser does not ask again
+// for a file that it did not get, and signs would be missing until the page is loaded anew.
+//
+//go:embed icons.svg
+var sprite string
 
 // Page is what the main page shows before its first event arrives.
 type Page struct {

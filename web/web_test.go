@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/a-h/templ"
+
+	"highwater/static"
 )
 
 var page = Page{
@@ -62,6 +65,29 @@ func TestPagesHoldNothingThatAStrictPolicyForbids(t *testing.T) {
 		outside := regexp.MustCompile(`(?:src|href)="(?:https?:)?//[^"]*"`)
 		if found := outside.FindString(html); found != "" {
 			t.Errorf("%s loads %q", name, found)
+		}
+	}
+}
+
+func TestEverySignIsPartOfThePage(t *testing.T) {
+	html := render(t, Index(page))
+	used := regexp.MustCompile(`href="#icon-([a-z]+)"`).FindAllStringSubmatch(html, -1)
+	inScripts := regexp.MustCompile(`icon\('([a-z]+)'|#icon-([a-z]+)`)
+	err := fs.WalkDir(static.Files, "js", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(static.Files, name)
+		used = append(used, inScripts.FindAllStringSubmatch(string(text), -1)...)
+		return err
+	})
+	if err != nil || len(used) < 20 {
+		t.Fatal(len(used), err)
+	}
+	for _, m := range used {
+		sign := strings.Join(m[1:], "")
+		if n := strings.Count(html, `<symbol id="icon-`+sign+`"`); n != 1 {
+			t.Errorf("the page holds the sign %q %d times, want once", sign, n)
 		}
 	}
 }

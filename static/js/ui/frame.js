@@ -26,7 +26,7 @@ export function applyTheme() {
 	const chosen = remembered('theme') || root.dataset.chosenTheme;
 	root.dataset.theme = chosen || (prefersLight.matches ? 'light' : 'dark');
 	const use = document.querySelector('#toggle-theme use');
-	use?.setAttribute('href', `/static/icons.svg#${root.dataset.theme === 'dark' ? 'sun' : 'moon'}`);
+	use?.setAttribute('href', `#icon-${root.dataset.theme === 'dark' ? 'sun' : 'moon'}`);
 }
 
 export function toggleTheme() {

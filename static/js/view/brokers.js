@@ -51,10 +51,8 @@ function mark(box, node, { leads, picked }) {
 		pause.dataset.command = word;
 		pause.title = word === 'resume' ? 'Go on with what waited' : 'Handle nothing until resumed';
 		pause.setAttribute('aria-label', `${word} ${node.role} ${node.id}`);
-		pause.querySelector('use').setAttribute(
-			'href',
-			`/static/icons.svg#${word === 'resume' ? 'play' : 'pause'}`,
-		);
+		const sign = word === 'resume' ? 'play' : 'pause';
+		pause.querySelector('use').setAttribute('href', `#icon-${sign}`);
 	}
 }
 

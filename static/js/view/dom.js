@@ -25,7 +25,7 @@ export function icon(name, label) {
 	return h(
 		'svg',
 		{ class: `icon icon-${name}`, viewBox: '0 0 16 16', ...a11y },
-		h('use', { href: `/static/icons.svg#${name}` }),
+		h('use', { href: `#icon-${name}` }),
 	);
 }
 
