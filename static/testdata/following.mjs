@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { flightOfMessage } from '../js/layout/flights.js';
 import { isOf, messageOf, sceneOf } from '../js/layout/scene.js';
-import { spacetime } from '../js/layout/spacetime.js';
+import { spacetime, windowOf } from '../js/layout/spacetime.js';
 import { fateOfTopic, meaningOf, whereabouts } from '../js/layout/where.js';
 
 const batch = (base, epoch) => ({ baseOffset: String(base), lastOffset: String(base), records: 1,
@@ -88,3 +88,9 @@ assert.equal(flightOfMessage(again, carry(2, 2, 1), kept).followed, false);
 const none = sceneOf(stateWith({ seq: '5' }, { deleted: true }), wanted);
 assert.equal(whereabouts(none, kept)[0].note, 'not yet', 'before it was made');
 assert.equal(whereabouts(sceneOf(stateWith({}, { deleted: true }), wanted), kept)[0].note, 'deleted');
+
+// How a lesson's cluster started is in the diagram only where somebody looks at it.
+const film = { first: 0, last: 900 };
+assert.deepEqual(windowOf(film, 500, 500), { from: 501, to: 900 });
+assert.deepEqual(windowOf(film, 499, 500), { from: 1, to: 900 });
+assert.deepEqual(windowOf(film, 500, 0), { from: 1, to: 900 });

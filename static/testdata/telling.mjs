@@ -17,6 +17,14 @@ assert.equal(mostTelling([command, own, heard, rise], 4), rise);
 assert.equal(mostTelling([command, heard, rise], 8), heard);
 assert.equal(mostTelling([], 0), null);
 
+// Of things that tell as much, what happened to the topic on the stage is told; and a step without
+// news leaves what was told of that topic before.
+const gone = (seq, topic) => event(seq, 'SegmentDeleted', { topic, partition: 0 });
+const [mixed, rolled] = [gone(9, 'mixed'), gone(10, 'rolled')];
+assert.equal(mostTelling([rolled, mixed], 9, undefined, 'mixed'), mixed);
+assert.equal(mostTelling([rolled, mixed], 9, undefined, 'rolled'), rolled);
+assert.equal(mostTelling([{ ...command, seq: '11' }, rolled, mixed], 11, undefined, 'mixed'), mixed);
+
 // A crowd is one line, and somebody who comes alone keeps the sentence.
 const fold = (kinds) => {
   const list = [];

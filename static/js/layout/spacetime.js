@@ -8,6 +8,8 @@ import { epochIn } from './where.js';
 const CLIENT_LANES = 3;
 const ARROWS_MOST = 160;
 const MARKS_MOST = 40;
+const BEFORE = 6000; // events
+const AFTER = 2000;
 const QUORUM_FAR = 1e6; // events
 const TOLD = {
 	HighWatermarkMoved: ({ rule, fields }) => rule === 'hw.min-of-isr' && `HW ${fields.after}`,
@@ -57,6 +59,15 @@ function busiest(clients, events) {
 	const chosen = new Set([...clients].sort((a, b) => busy(b) - busy(a)).slice(0, CLIENT_LANES));
 	return clients.filter((client) => chosen.has(client));
 }
+
+/** Of which events the diagram shows the messages. How the cluster of a lesson started is there
+ *  only while somebody looks at it. @param {{first: number, last: number}} film
+ *  @param {number} seq the moment shown @param {number} begin the last event before a lesson
+ *  @returns {{from: number, to: number}} */
+export const windowOf = ({ first, last }, seq, begin) => ({
+	from: Math.max(first + 1, seq - BEFORE, seq < begin ? 0 : begin + 1),
+	to: Math.min(last, seq + AFTER),
+});
 
 /** @param {object} scene @param {object[]} events in order @param {number} seq the moment shown
  *  @param {object|null} follow

@@ -46,6 +46,8 @@ export function createLesson({ session, act, toast }) {
 		for (const { section } of panel.lesson.steps) {
 			panel.sections.set(section, sectionOf(panel.lesson, section));
 		}
+		session.begin = panel.lesson.begin;
+		session.isDirty = true;
 		session.hold = !panel.lesson.free;
 		session.lesson = panel.lesson.free ? null : { next, back, resume };
 		part('app').dataset.lesson = panel.lesson.free ? 'free' : 'steps';

@@ -3,7 +3,7 @@
 
 import { stageGeometry } from '../layout/geometry.js';
 import { offsetScale } from '../layout/scale.js';
-import { spacetime } from '../layout/spacetime.js';
+import { spacetime, windowOf } from '../layout/spacetime.js';
 import { meaningOf, whyNotYet } from '../layout/where.js';
 import { drawChain, drawNodes, drawPipes } from '../view/brokers.js';
 import { drawReaders } from '../view/clients.js';
@@ -23,8 +23,6 @@ import { offerTopic } from './send.js';
 const STAGE_EVERY_MS = 33;
 const LISTS_EVERY_MS = 240;
 const LIST_IN_A_RUSH = 30; // events of the list while nobody can read them anyway
-const DIAGRAM_BEFORE = 6000; // events of which the diagram shows the messages
-const DIAGRAM_AFTER = 2000;
 const LOW = 30; // rem of stage height
 const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
 const part = (id) => document.getElementById(id);
@@ -136,10 +134,11 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (!ui.timeline || !session.hasState) return;
 		const { film } = session;
 		const seq = session.seq();
-		const key = `${film.first}/${film.last}/${seq}/${scene.focus?.name}/${ui.follow?.offset}`;
+		const key = [session.begin, film.first, film.last, seq, scene.focus?.name,
+			ui.follow?.offset].join('/');
 		if (key !== diagram.key) {
-			const from = Math.max(film.first + 1, seq - DIAGRAM_BEFORE);
-			const events = film.events(from, Math.min(film.last, seq + DIAGRAM_AFTER));
+			const { from, to } = windowOf(film, seq, session.begin);
+			const events = film.events(from, to);
 			diagram = { key, drawing: spacetime(scene, events, seq, ui.follow) };
 		}
 		const left = part('scrubber').getBoundingClientRect().left - box.getBoundingClientRect().left;
@@ -168,7 +167,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	function drawLists(now) {
 		const moment = `${session.seq()}/${session.film.first}`;
 		const most = flying.links(now).isRush && !session.isPast() ? LIST_IN_A_RUSH : undefined;
-		const key = [moment, session.isTold, ui.eventClass, ui.filter, size.track, most,
+		const key = [moment, session.isTold, session.begin, ui.topic, ui.eventClass, ui.filter,
+			size.track, most,
 			session.violations.size].join();
 		if (key === listedFor || !session.hasState) return;
 		listedFor = key;
@@ -188,8 +188,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const isStill = !session.isFilm() && (session.isPast() || session.pace.paused);
 		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
 		saidAt = now;
-		const saying = session.saying();
 		const scene = currentScene();
+		const saying = session.saying(scene.focus?.topic);
 		const meaning = saying ? meaningOf(scene, saying.event, ui.follow) : '';
 		const waiting = meaning || (ui.follow ? whyNotYet(scene, ui.follow) : '');
 		patch(part('say'), frame.drawSay(saying, waiting));

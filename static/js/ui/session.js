@@ -68,6 +68,7 @@ export function createSession(options) {
 		toldFrom: 0,
 		hasState: false,
 		grain: 'event', // how far one step goes
+		begin: 0, // the last event before the lesson's first step, where there is a lesson
 		lesson: null, // {next, back, resume}: what moves beyond the newest event of a lesson
 		hold: false, // what comes in waits until it is shown
 		file: null, // {name, software, seed, complete}: the trace file that is shown instead
@@ -252,8 +253,8 @@ export function createSession(options) {
 		for (const list of Object.values(reading)) list.add(events);
 		const pace = { mode: 'live', rate: 1, paused: true };
 		const pins = pinsOf(events);
-		Object.assign(session, { film, file, pins, pace, cursor: null, lesson: null, hold: false,
-			hasState: true, isTold: true, status: 'file', isDirty: true });
+		Object.assign(session, { film, file, pins, pace, cursor: null, lesson: null, begin: 0,
+			hold: false, hasState: true, isTold: true, status: 'file', isDirty: true });
 	}
 
 	return Object.assign(session, {
@@ -422,14 +423,16 @@ export function createSession(options) {
 
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
 		 *  while everything runs, the newest that tells something; after a film, what mattered most
-		 *  in it. A lesson's commands are in its panel, so they are no news. */
-		saying() {
+		 *  in it. A lesson's commands are in its panel, so they are no news, and what happened before
+		 *  its first step belongs to no lesson. @param {string} [topic] what is looked at */
+		saying(topic) {
+			if (session.begin && seq() === session.begin) return null;
 			const isWhole = session.isMoving() || session.isTold;
 			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
 				!(isWhole && (!isTelling(event) || isAside(event) || event.fields.topic?.startsWith('__')));
 			const found = session.isTold
-				? mostTelling(told, session.toldFrom, isAside) : firstOf(told, isNews);
+				? mostTelling(told, session.toldFrom, isAside, topic) : firstOf(told, isNews);
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
 		},
 

@@ -73,14 +73,21 @@ export function asides(eventAt) {
 	};
 }
 
-/** @param {Iterable<object>} events newest first @param {number} from the first of the step
- *  @param {(event: object) => boolean} [isAside] of what nothing is told */
-export function mostTelling(events, from, isAside = () => false) {
+/** Of the step what tells most, and of all that tells as much what is of the topic on the stage; a
+ *  step without news leaves what was told of that topic before.
+ *  @param {Iterable<object>} events newest first @param {number} from the first of the step
+ *  @param {(event: object) => boolean} [isAside] of what nothing is told
+ *  @param {string} [topic] the one that is looked at */
+export function mostTelling(events, from, isAside = () => false, topic = '') {
+	const isElsewhere = ({ fields }) => topic && fields.topic && fields.topic !== topic;
+	const weight = (event) => weightOf(event) - (isElsewhere(event) ? 0.5 : 0);
 	let best = null;
 	for (const event of events) {
 		if (isAside(event)) continue;
-		if (Number(event.seq) < from && best && weightOf(best) > 1) break;
-		if (!best || weightOf(event) > weightOf(best)) best = event;
+		const isBefore = Number(event.seq) < from;
+		if (isBefore && best && weightOf(best) > 1) break;
+		if (isBefore && isElsewhere(event)) continue;
+		if (!best || weight(event) > weight(best)) best = event;
 	}
 	return best;
 }
