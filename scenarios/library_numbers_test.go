@@ -67,7 +67,7 @@ func promised() map[string][]string {
 			`leo("orders-0") == 11`, `batch("orders-0",10,"endTxnMarker") == "ABORT"`,
 			`count("patient") == 0 && lso("orders-0") == 11`, `values("patient") == ["coffee"]`},
 		"zombie-fencing": {`-> INVALID_PRODUCER_EPOCH`,
-			`values("patient") == ["order-3-by-the-new-one"]`},
+			`values("patient") == ["new-order-3"]`},
 		"compaction-users2": {`segments("users2-0") == [0,90,180]`, `count("users2-0") == 183`,
 			`segments(1,"users2-0") == [0,180]`, `segments(2,"users2-0") == [0,180]`,
 			`segments(3,"users2-0") == [0,180]`, `count("users2-0") == 6`,

@@ -50,6 +50,9 @@ const PIPES_MOST = 5;
 const COMPOSED_FOR = 64; // rem of stage width; what is wider is shared out
 const HEXAGON = 2.4; // rem of a plinth that a controller without words takes
 const SEND_FORM = 12.4; // rem that the form takes of the producers' column
+const DIGITS_BESIDE = 2; // a larger offset stands under the name of its sign, and not beside it
+const DIGIT = 0.57; // rem, of such an offset
+const SIGN_EDGES = 1.1; // rem
 export const READERS_MOST = 2;
 
 /** Names of the columns that stand for many clients. */
@@ -59,7 +62,8 @@ export const readerColumn = (clientId) => `reader ${clientId}`;
 
 /** @param {{width: number, height: number, unit: number, narrow: boolean, short: boolean,
  * producers: {id: string, isNamed: boolean}[], hasForm: boolean, brokers: number[],
- * controllers: number[], readers: string[], pipes: number}} stage */
+ * controllers: number[], readers: string[], pipes: number, digits: number}} stage digits: how long
+ * the text of the largest offset is */
 export function stageGeometry(stage) {
 	const { width, height, unit, narrow, brokers } = stage;
 	const { short } = stage;
@@ -84,7 +88,8 @@ export function stageGeometry(stage) {
 	const slots = Math.max(narrow ? 0 : 1, Math.min(most, stage.readers.length));
 	const between = px(shape.readersGap);
 	const readersWidth = Math.max(0, slots * (readerWidth + between) - between);
-	const left = px(shape.pad) + producerWidth + px(shape.ruler);
+	const ruler = px(rulerWidth(stage, shape));
+	const left = px(shape.pad) + producerWidth + ruler;
 	const right = width - px(shape.pad) - readersWidth - px(shape.readerGap);
 	const gaps = (brokers.length - 1) * px(shape.brokerGap);
 	const brokerWidth = Math.min(px(shape.broker.most), (right - left - gaps) / brokers.length);
@@ -106,10 +111,14 @@ export function stageGeometry(stage) {
 		cellWidth: tankWidth / unit - 2.2, // rem, without epoch band and rail
 		producers: { x: px(shape.pad), width: producerWidth, ...places.rows },
 		readers: { x: width - px(shape.pad) - readersWidth, width: readersWidth },
-		ruler: { x: first - px(shape.ruler), width: px(shape.ruler) },
+		ruler: { x: first - ruler, width: ruler, isWide: stage.digits > DIGITS_BESIDE },
 		sea: { x: first - px(shape.ruler) * 0.15, width: width - first + px(shape.ruler) * 0.15 },
 	};
 }
+
+/** The ruler has room for the signs at it, which else would lie over whoever writes. */
+const rulerWidth = ({ narrow, digits = 0 }, { ruler }) =>
+	narrow || digits <= DIGITS_BESIDE ? ruler : Math.max(ruler, digits * DIGIT + SIGN_EDGES);
 
 /** Who writes, from above: a named producer has a card with its accumulator as long as there is
  *  room, then a line like everybody else; those for whom there is none stand behind the last line.

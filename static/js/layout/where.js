@@ -60,6 +60,11 @@ function inOrder(focus) {
 export const holds = (copy, { offset, epoch }) =>
 	Boolean(copy) && !isHole(copy, offset) && epochIn(copy, offset) === epoch;
 
+/** Whether the record that is followed is the one that was picked, on whichever broker. */
+export const isPicked = ({ focus }, { select, follow }) =>
+	Boolean(select) && isOf(focus, follow) && follow.offset === select.offset &&
+	follow.epoch === select.epoch;
+
 /** In which epoch the record at an offset of a copy was written; -1 where there is none.
  *  @returns {number} */
 export function epochIn(copy, offset) {

@@ -1,6 +1,7 @@
 // The page: one place that holds what the person chose, one loop that draws it.
 
-import { sceneOf, recordAt } from '../layout/scene.js';
+import { isOf, sceneOf, recordAt } from '../layout/scene.js';
+import { holds } from '../layout/where.js';
 import { isPresenter, meta, readBatch, runCommand, worldPath } from './commands.js';
 import { createFlying } from './flying.js';
 import { applyLayout, applyTheme, onPreference, toggleLayout, toggleTheme } from './frame.js';
@@ -187,6 +188,17 @@ const act = {
 		if (!ui.select || !focus) return;
 		const record = recordAt(focus, ui.select.offset, ui.select.epoch);
 		act.follow({ ...ui.select, key: record?.key ?? '' });
+	},
+	pickFollowed() {
+		const { follow } = ui;
+		act.turnTo(follow.topic, follow.partition);
+		forget();
+		const { focus } = currentScene();
+		if (!isOf(focus, follow)) return;
+		const { copies, leader } = focus;
+		const ids = [leader, ...copies.keys()];
+		const node = ids.find((id) => holds(copies.get(id), follow)) ?? ids.find((id) => id !== null);
+		act.select({ node, offset: follow.offset, epoch: follow.epoch });
 	},
 	unfollow: () => set({ follow: null }),
 	/** @param {'reader'|'producer'} role @param {string} id who is to stand on the stage */

@@ -1,6 +1,7 @@
 // What is drawn, and when. It reads sizes only when they change, and gives each part of
 // the page to the module that draws it.
 
+import { shortOffset } from '../layout/format.js';
 import { stageGeometry } from '../layout/geometry.js';
 import { offsetScale } from '../layout/scale.js';
 import { spacetime, windowOf } from '../layout/spacetime.js';
@@ -109,6 +110,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 			controllers: scene.controllers.map((node) => node.id),
 			readers: scene.readers.map((client) => client.id),
 			pipes: scene.pipes.length,
+			digits: shortOffset(scene.focus?.live ?? 0).length,
 		};
 		const now = JSON.stringify(stage);
 		if (now === composed) return;

@@ -2,7 +2,7 @@
 // and all of it in hexadecimal.
 
 import { shortOffset } from '../layout/format.js';
-import { holds } from '../layout/where.js';
+import { holds, isPicked } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 
 const BYTES_PER_ROW = 8;
@@ -24,17 +24,7 @@ export function drawBatch(view) {
 	const { ui, act, scene } = view;
 	if (!ui.select) return note('Pick a record to see the bytes of its batch.');
 	const { batch } = ui;
-	const follow = h(
-		'button',
-		{
-			class: 'dump',
-			type: 'button',
-			'data-testid': 'follow',
-			onClick: act.followPicked,
-		},
-		'Follow this record ',
-		h('kbd', null, 'F'),
-	);
+	const follow = drawFollow(view);
 	if (batch.status === 'loading') return [follow, note('Reading the log.')];
 	if (batch.status === 'failed') return [follow, note(batch.text), drawSummary(scene, ui.select)];
 	if (batch.status !== 'read') return follow;
@@ -44,6 +34,19 @@ export function drawBatch(view) {
 		drawFields(ui, act, batch),
 		drawHex(ui, batch),
 		drawSum(batch),
+	];
+}
+
+/** The passport is about the record that is followed, which may be another than the one picked. */
+function drawFollow({ ui, act, scene }) {
+	if (isPicked(scene, ui)) return note('This record is followed: the passport is its own.');
+	return [
+		h('button', { class: 'dump', key: 'follow', type: 'button', 'data-testid': 'follow',
+			onClick: act.followPicked },
+		'Follow this record ', h('kbd', null, 'F')),
+		ui.follow && h('button', { class: 'dump', key: 'pick', type: 'button',
+			'data-testid': 'pick-followed', onClick: act.pickFollowed },
+		`Show the followed ${ui.follow.key || `offset ${shortOffset(ui.follow.offset)}`}`),
 	];
 }
 

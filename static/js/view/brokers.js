@@ -102,8 +102,6 @@ function logOf(scene, node) {
 export function drawPipes({ scene, geometry, act }, node) {
 	const column = geometry.columns[node.id];
 	const { unit, shape } = geometry;
-	// Pipes stand closer than their names are wide.
-	const isNextToOwn = (i) => scene.pipes[i - 1]?.leader === node.id;
 	return scene.pipes.slice(0, geometry.pipes).map((pipe, i) => {
 		const level = pipe.levels.get(node.id);
 		if (!level) return null;
@@ -136,7 +134,7 @@ export function drawPipes({ scene, geometry, act }, node) {
 				style: { transform: `scaleY(${share(level.hw)})` },
 			}),
 			leads && icon('crown'),
-			h('span', null, `${isNextToOwn(i) ? '' : 'P'}${pipe.partition}`),
+			h('span', null, 'P', h('b', null, pipe.partition)),
 		);
 	});
 }

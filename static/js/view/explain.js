@@ -1,8 +1,8 @@
 // The inspector's answers: why a value is what it is and why not more yet, and the passport of the
 // followed record. Every sentence leads to the event that it rests on.
 
-import { formatClock } from '../layout/format.js';
-import { fateOfTopic } from '../layout/where.js';
+import { formatClock, shortOffset } from '../layout/format.js';
+import { fateOfTopic, isPicked } from '../layout/where.js';
 import { cls, h } from './dom.js';
 
 const SUBJECTS = {
@@ -38,7 +38,19 @@ export function drawWhy({ scene, ui, act }) {
 		]);
 }
 
-export function drawPassport({ scene, ui, act }) {
+export function drawPassport(view) {
+	const { scene, ui, act } = view;
+	const isOther = ui.select && !isPicked(scene, ui);
+	return [
+		isOther && h('button', { class: 'dump', key: 'other', type: 'button', onClick: act.followPicked,
+			'data-testid': 'follow-picked' },
+		`Follow the picked offset ${shortOffset(ui.select.offset)}${ui.follow ? ' instead' : ''} `,
+		h('kbd', null, 'F')),
+		!(isOther && !ui.follow) && drawFollowed(view),
+	];
+}
+
+function drawFollowed({ scene, ui, act }) {
 	if (!ui.follow) return empty('Pick a record and press F to follow it: this is its passport.');
 	if (fateOfTopic(scene, ui.follow) === 'ahead') {
 		return empty(`The topic ${ui.follow.topic} of this record is not there yet.`);

@@ -73,12 +73,12 @@ export function drawInspector(view) {
 function titleOf(ui, scene) {
 	if (ui.tab === 'batch' && ui.select) {
 		const where = ` ${scene.focus?.name ?? ''}, broker ${ui.select.node}`;
-		return ['Offset ', shortOffset(ui.select.offset), h('span', null, where)];
+		return ['Picked: offset ', shortOffset(ui.select.offset), h('span', null, where)];
 	}
 	if (ui.tab === 'passport' && ui.follow) {
 		const { key, offset, topic, partition, epoch } = ui.follow;
 		const where = ` ${topic}-${partition} offset ${shortOffset(offset)}, epoch ${epoch}`;
-		return [key || 'Record', h('span', null, where)];
+		return [`Followed: ${key || 'a record'}`, h('span', null, where)];
 	}
 	const isOfPartition = ui.tab === 'partition' || ui.tab === 'why';
 	return [scene.focus && isOfPartition ? scene.focus.name : 'Cluster'];

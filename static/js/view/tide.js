@@ -12,6 +12,7 @@ export function drawTide({ scene, geometry, scale }) {
 	const { focus } = scene;
 	const top = (offset) => tank.height - scale.y(offset);
 	const every = Math.ceil((TICK_PITCH * unit) / scale.row);
+	const beside = unit * (ruler.isWide ? 1.3 : 0.9); // of a sign
 	const offsets = scale.fold ? [scale.fold.from] : [];
 	for (let offset = scale.from; offset <= Math.min(focus.end, scale.to); offset += 1) {
 		if ((offset - scale.from) % every === 0) offsets.push(offset);
@@ -45,9 +46,9 @@ export function drawTide({ scene, geometry, scale }) {
 		),
 		!geometry.narrow &&
 			offsets
-				.filter((offset) => Math.abs(top(offset) - top(focus.hw)) > unit * 0.9)
+				.filter((offset) => Math.abs(top(offset) - top(focus.hw)) > beside)
 				.filter((offset) => !isOpen(focus) ||
-					Math.abs(top(offset) - top(focus.lso)) > unit * 0.9)
+					Math.abs(top(offset) - top(focus.lso)) > beside)
 				.map((offset) =>
 					h(
 						'span',
@@ -85,13 +86,14 @@ function drawSign({ scene, geometry, scale, act }, name, offset, title) {
 	const { focus } = scene;
 	const { ruler, unit, tank } = geometry;
 	const gap = scale.y(focus.hw) - scale.y(offset);
-	const step = name === 'LSO' ? Math.max(0, unit * 1.6 - gap) : 0;
+	const isHigh = ruler.isWide;
+	const step = name === 'LSO' ? Math.max(0, unit * (isHigh ? 2.3 : 1.6) - gap) : 0;
 	const y = tank.top + tank.height - scale.y(offset) + step;
 	const kind = name.toLowerCase();
 	return h(
 		'button',
 		{
-			class: `flag flag-${kind}`,
+			class: cls('flag', `flag-${kind}`, { high: isHigh }),
 			key: `flag-${kind}`,
 			type: 'button',
 			title: `${title}: why is it here?`,
