@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -284,8 +285,12 @@ func (c *Consumer) collect(most int) []Record {
 		if p.next == before {
 			continue
 		}
+		if !c.env.Events.On() {
+			continue
+		}
 		event.RecordsPolled{Topic: p.key.topic, Partition: p.key.partition, Records: int32(n),
-			Before: event.Offset(before), After: event.Offset(p.next)}.
+			Before: event.Offset(before), After: event.Offset(p.next),
+			Offsets: offsetsText(taken)}.
 			Emit(c.env.Events, event.RuleNone)
 	}
 	c.seen = append(c.seen, records...)
@@ -294,6 +299,24 @@ func (c *Consumer) collect(most int) []Record {
 		c.dropped += int64(over)
 	}
 	return records
+}
+
+// runsToldMax bounds how many runs of offsets an event tells.
+const runsToldMax = 64
+
+// offsetsText writes the offsets of records as events tell them, in runs: 0-3,5-5.
+func offsetsText(records []Record) string {
+	var runs []string
+	for last := len(records) - 1; last >= 0 && len(runs) < runsToldMax; {
+		first := last
+		for first > 0 && records[first-1].Offset == records[first].Offset-1 {
+			first--
+		}
+		runs = append(runs, fmt.Sprintf("%d-%d", records[first].Offset, records[last].Offset))
+		last = first - 1
+	}
+	slices.Reverse(runs)
+	return strings.Join(runs, ",")
 }
 
 // Sought is a partition whose position was moved.

@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+func TestPollTellsWhichRecordsItReturned(t *testing.T) {
+	var records []Record
+	for _, offset := range []int64{0, 1, 2, 5, 7, 8} {
+		records = append(records, Record{Offset: offset})
+	}
+	if got := offsetsText(records); got != "0-2,5-5,7-8" {
+		t.Errorf("offsets %q", got)
+	}
+	if got := offsetsText(nil); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
 func TestLandingsCountEachPartitionByItself(t *testing.T) {
 	var l Landings
 	l = l.add(1, 0, 3)

@@ -139,13 +139,14 @@ type PositionMoved struct {
 }
 
 // RecordsPolled says that poll() returned records of a partition to the application. Before and
-// After are the position.
+// After are the position, Offsets the runs of offsets of the records, of many the newest.
 type RecordsPolled struct {
 	Topic     string
 	Partition int32
 	Records   int32
 	Before    Offset
 	After     Offset
+	Offsets   string // 0-3,5-5
 }
 
 // PositionCommitted says that the coordinator confirmed a consumer's offset.

@@ -2217,6 +2217,7 @@ func (e RecordsPolled) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[2] = int64(e.Records)
 	r.Values[3] = int64(e.Before)
 	r.Values[4] = int64(e.After)
+	r.Values[5] = em.text(e.Offsets)
 	return r.Seq
 }
 
@@ -2228,6 +2229,7 @@ func (c *Chunk) RecordsPolled(r *Record) RecordsPolled {
 		Records:   int32(r.Values[2]),
 		Before:    Offset(r.Values[3]),
 		After:     Offset(r.Values[4]),
+		Offsets:   c.Text(r.Values[5]),
 	}
 }
 
@@ -2998,12 +3000,13 @@ var generatedRows = []Row{
 		{"after", Int64, "Offset", ""},
 		{"reason", Text, "string", ""},
 	}},
-	{Kind: KindRecordsPolled, Name: "RecordsPolled", Area: "client", Emitted: "RecordsPolled says that poll() returned records of a partition to the application. Before and After are the position.", Fields: []Field{
+	{Kind: KindRecordsPolled, Name: "RecordsPolled", Area: "client", Emitted: "RecordsPolled says that poll() returned records of a partition to the application. Before and After are the position, Offsets the runs of offsets of the records, of many the newest.", Fields: []Field{
 		{"topic", Text, "string", ""},
 		{"partition", Int32, "int32", ""},
 		{"records", Int32, "int32", ""},
 		{"before", Int64, "Offset", ""},
 		{"after", Int64, "Offset", ""},
+		{"offsets", Text, "string", ""},
 	}},
 	{Kind: KindPositionCommitted, Name: "PositionCommitted", Area: "client", Emitted: "PositionCommitted says that the coordinator confirmed a consumer's offset.", Fields: []Field{
 		{"group", Text, "string", ""},

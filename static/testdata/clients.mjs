@@ -6,7 +6,7 @@ import { stageGeometry } from '../js/layout/geometry.js';
 import { offsetScale } from '../js/layout/scale.js';
 import { entriesOf, messageOf, sceneOf } from '../js/layout/scene.js';
 import { lanesIn, threadsOf } from '../js/layout/threads.js';
-import { meaningOf, readBelow, whereabouts } from '../js/layout/where.js';
+import { isPicked, meaningOf, readBelow, whereabouts } from '../js/layout/where.js';
 import { nameOf } from '../js/view/tank.js';
 
 const batch = (base, more) => ({
@@ -164,3 +164,20 @@ for (const count of [1, 3, 9, 40]) {
   });
   assert.ok(area.rest <= 480 - 12.4 * 16, `${count} producers stay above the form`);
 }
+
+// A client of the cluster keeps what it was given when compaction takes it from the log.
+const given = { began: 1, position: 3, read: [{ from: 0, to: 1 }, { from: 2, to: 9 }] };
+assert.equal(runsOf(given), '0-0,2-4');
+assert.deepEqual(readBelow(given, { ...holesInside, start: 1 }, 5), [{ from: 2, to: 5 }]);
+
+// The picked record is the followed one on whichever broker, and no other one at its offset.
+const chosen = (epoch) => isPicked(scene, { select: { node: 2, offset: 1, epoch },
+  follow: { topic: 'orders', topicId: '', partition: 0, offset: 1, epoch: 0 } });
+assert.deepEqual([0, 1].map(chosen), [true, false]);
+
+// Signs at the ruler have room for their offsets, so that none lies over whoever writes.
+const rulerOf = (digits) => stageGeometry({ width: 1032, height: 480, unit: 16, narrow: false,
+  producers: [], hasForm: true, brokers: [1, 2, 3], controllers: [101], readers: [], pipes: 0,
+  digits }).ruler;
+assert.equal(rulerOf(1).width, rulerOf(3).width);
+assert.ok(rulerOf(9).width > 9 * 0.55 * 16 + 16);

@@ -76,7 +76,7 @@ func (p *Program) end() {
 	p.Member, p.Generation, p.State = "", -1, ""
 	for i := range p.Partitions {
 		own := &p.Partitions[i]
-		own.Assigned, own.Began, own.Position = false, -1, -1
+		own.Assigned, own.Began, own.Position, own.Read = false, -1, -1, []Run{}
 	}
 }
 
@@ -187,6 +187,7 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 		p.Polled += int64(e.Records)
 		if part := s.part(p, e.Topic, e.Partition); part != nil {
 			part.Position = e.After
+			part.Read = readMore(part.Read, parseRuns(e.Offsets))
 		}
 	case event.KindPositionCommitted:
 		e := c.PositionCommitted(r)
@@ -208,6 +209,7 @@ func (s *State) part(p *Program, topic string, index int32) *OwnPartition {
 			return nil
 		}
 		key.Acknowledged, key.Began, key.Position, key.Committed = -1, -1, -1, -1
+		key.Read = []Run{}
 		p.Partitions = slices.Insert(p.Partitions, at, key)
 	}
 	return &p.Partitions[at]

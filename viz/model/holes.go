@@ -2,8 +2,6 @@ package model
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"highwater/cluster/event"
 )
@@ -28,7 +26,7 @@ func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
 	for at < len(l.Holes) && l.Holes[at].From < e.BaseOffset {
 		at++
 	}
-	holes := parseHoles(e.Holes)
+	holes := holesOf(e.Holes)
 	l.Holes = slices.Insert(l.Holes, at, holes...)
 	if e.NextOffset >= l.HolesFrom {
 		l.HolesFrom = min(l.HolesFrom, e.BaseOffset)
@@ -50,7 +48,7 @@ func (l *Log) openedHoles(e event.LogOpened) {
 		l.HolesFrom = e.HolesFrom
 	}
 	l.keepHoles(func(h *Hole) { h.To = min(h.To, e.HolesFrom) })
-	l.Holes = append(l.Holes, parseHoles(e.Holes)...)
+	l.Holes = append(l.Holes, holesOf(e.Holes)...)
 	l.boundHoles()
 }
 
@@ -76,30 +74,10 @@ const (
 	holesToldMax = 64
 )
 
-// offsetDigits bounds an offset in a text, so that it is a number of 64 bits in any case.
-const offsetDigits = 18
-
-// epochDigits bounds an epoch likewise.
-const epochDigits = 9
-
-// parseHoles reads 0-176,180-182; what is not of that form says nothing.
-func parseHoles(text string) []Hole {
+func holesOf(text string) []Hole {
 	var holes []Hole
-	for part := range strings.SplitSeq(text, ",") {
-		first, last, _ := strings.Cut(part, "-")
-		from, fromOK := offsetOf(first)
-		to, toOK := offsetOf(last)
-		if fromOK && toOK && from <= to {
-			holes = append(holes, Hole{From: from, To: to + 1})
-		}
+	for _, run := range parseRuns(text) {
+		holes = append(holes, Hole(run))
 	}
 	return holes
-}
-
-func offsetOf(text string) (event.Offset, bool) {
-	if len(text) == 0 || len(text) > offsetDigits || strings.Trim(text, "0123456789") != "" {
-		return 0, false
-	}
-	offset, err := strconv.ParseInt(text, 10, 64)
-	return event.Offset(offset), err == nil
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -124,6 +125,26 @@ func TestEpochsOfALogThatIsOpenedAreThoseOfItsCheckpoint(t *testing.T) {
 		Epochs: "0@0,x@1,2@5"})
 	if got := s.orders(1).Epochs; !slices.Equal(got, want[:2]) {
 		t.Errorf("epochs %v, want %v", got, want[:2])
+	}
+}
+
+func TestWhatAReaderWasGivenStaysWhenItIsCompacted(t *testing.T) {
+	s := newStory(t)
+	polled := func(offsets string) event.RecordsPolled {
+		return event.RecordsPolled{Topic: "orders", Records: 1, Offsets: offsets}
+	}
+	s.tell(9, event.ClientStarted{Name: "slow", Role: "consumer"}, polled("0-0"), polled("5-6,8-8"))
+	s.tell(1, event.SegmentsSwapped{Topic: "orders", NextOffset: 9, Holes: "0-5"})
+	s.tell(9, polled("7-7"), polled("0-0"))
+	read := func() []Run { return s.state.Programs[0].Partitions[0].Read }
+	if want := []Run{{0, 1}, {5, 9}}; !slices.Equal(read(), want) {
+		t.Errorf("read %v, want %v", read(), want)
+	}
+	for i := range 200 {
+		s.tell(9, polled(fmt.Sprintf("%d-%d", 100+2*i, 100+2*i)))
+	}
+	if got := read(); len(got) != runsMax || got[0].From != 0 || got[runsMax-1].To != 499 {
+		t.Errorf("%d runs, %v", len(got), got)
 	}
 }
 

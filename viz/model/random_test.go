@@ -60,6 +60,7 @@ func randomText(c *event.Chunk, dice *rand.Rand, name string) int64 {
 		"resource":     {"orders", "payments"},
 		"resourceType": {"topic", "broker"},
 		"holes":        {"0-3,7-9", "12-12", "x,4", "30-50,-", "5-2", "999999999999999990-999999999999999999"},
+		"offsets":      {"0-3,7-9", "4-5", "x,4", "1-1,3-3,5-5,9-9", "5-2", "20-40"},
 		"epochs":       {"0@0,2@17", "1@1,x@2,@3", "2@999999999999999999", "1234567890@5,4@"},
 		"name":         {"min.insync.replicas", "retention.ms"},
 		"api":          {"Fetch", "Produce", "Metadata"},

@@ -442,6 +442,7 @@ type OwnPartition struct {
 	Began        event.Offset `json:"began,string"`     // where it began to read; -1 before
 	Position     event.Offset `json:"position,string"`  // -1 while it is not known
 	Committed    event.Offset `json:"committed,string"` // -1 for never
+	Read         []Run        `json:"read"`             // what a consumer was given
 }
 
 // Config is a configuration value that differs from its default.

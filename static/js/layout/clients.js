@@ -66,6 +66,7 @@ function programOf(state, program, focus) {
 		position: offsetOf(part?.position),
 		committed: offsetOf(part?.committed),
 		began: offsetOf(part?.began),
+		read: part?.read?.map(({ from, to }) => ({ from: Number(from), to: Number(to) })) ?? [],
 		isAssigned: Boolean(part?.assigned),
 		group: program.group,
 		isolation: settings['isolation.level'] === 'read_committed' ? 'read committed' : '',

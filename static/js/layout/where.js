@@ -161,6 +161,8 @@ const hasPassed = (reader, offset) =>
  *  @param {Copy | null} log the leader's; of what it has lost nobody says what was passed over
  *  @returns {{from: number, to: number}[]} */
 export function readBelow(reader, log, end) {
+	// A client of the cluster tells what it was given, and keeps it, whatever became of the log.
+	if (reader.read?.length) return clipped(reader.read, log?.start ?? 0, end);
 	const from = reader.began ?? 0;
 	const to = Math.min(reader.position ?? 0, end);
 	const isGiven = (batch) => !batch.control &&
@@ -170,14 +172,17 @@ export function readBelow(reader, log, end) {
 			{ from: log.leo, to: Infinity }]
 		: [{ from, to }];
 	const runs = [];
-	for (const piece of given.flatMap((run) => withoutHoles(run, log?.holes ?? []))) {
-		const run = { from: Math.max(piece.from, from), to: Math.min(piece.to, to) };
-		if (run.from >= run.to) continue;
+	const pieces = given.flatMap((run) => withoutHoles(run, log?.holes ?? []));
+	for (const run of clipped(pieces, from, to)) {
 		if (runs.at(-1)?.to === run.from) runs.at(-1).to = run.to;
 		else runs.push(run);
 	}
 	return runs;
 }
+
+const clipped = (runs, least, most) =>
+	runs.map(({ from, to }) => ({ from: Math.max(from, least), to: Math.min(to, most) }))
+		.filter(({ from, to }) => from < to);
 
 function withoutHoles(run, holes) {
 	let left = [run];

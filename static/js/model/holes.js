@@ -16,7 +16,7 @@ export function segmentsSwapped(log, f) {
 	log.holes = log.holes.filter((h) => compare(h.from, base) < 0 || compare(h.from, next) >= 0);
 	let at = 0;
 	while (at < log.holes.length && compare(log.holes[at].from, base) < 0) at++;
-	const holes = parseHoles(f.holes);
+	const holes = parseRuns(f.holes);
 	log.holes.splice(at, 0, ...holes);
 	if (compare(next, log.holesFrom) >= 0) log.holesFrom = smaller(log.holesFrom, base);
 	if (holes.length >= holesToldMax) log.holesFrom = larger(log.holesFrom, holes[0].from);
@@ -31,7 +31,7 @@ export function openedHoles(log, f) {
 	const isFirst = compare(log.synced, "0") < 0;
 	if (isFirst || compare(f.holesFrom, log.holesFrom) < 0) log.holesFrom = f.holesFrom;
 	keepHoles(log, (h) => ({ from: h.from, to: smaller(h.to, f.holesFrom) }));
-	log.holes.push(...parseHoles(f.holes));
+	log.holes.push(...parseRuns(f.holes));
 	boundHoles(log);
 }
 
@@ -51,12 +51,12 @@ export function keepHoles(log, change) {
 }
 
 /** Reads 0-176,180-182; what is not of that form says nothing. @param {string} text */
-function parseHoles(text) {
-	const holes = [];
+export function parseRuns(text) {
+	const runs = [];
 	for (const part of text.split(",")) {
 		const match = /^(\d{1,18})-(\d{1,18})$/.exec(part);
 		if (match === null || compare(match[1], match[2]) > 0) continue;
-		holes.push({ from: String(BigInt(match[1])), to: successor(String(BigInt(match[2]))) });
+		runs.push({ from: String(BigInt(match[1])), to: successor(String(BigInt(match[2]))) });
 	}
-	return holes;
+	return runs;
 }

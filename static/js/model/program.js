@@ -1,5 +1,7 @@
 // Folds the kinds of built-in producers and consumers.
 
+import { parseRuns } from "./holes.js";
+import { compare, larger } from "./int64.js";
 import { compareText, insertSorted } from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -8,6 +10,7 @@ import { compareText, insertSorted } from "./places.js";
 const programsMax = 256;
 const batchesMax = 64;
 const partitionsMax = 128;
+const runsMax = 64;
 
 /** @param {State} state @param {number} node */
 export function findProgram(state, node) {
@@ -51,7 +54,7 @@ export function applyProgram(state, event) {
 				...(f.reason === "committed" && { committed: f.after }) });
 		case "RecordsPolled":
 			program.polled += f.records;
-			return setPart(state, program, f, { position: f.after });
+			return setPart(state, program, f, { position: f.after }, f.offsets);
 		case "PositionCommitted": return setPart(state, program, f, { committed: f.offset });
 	}
 }
@@ -79,7 +82,7 @@ export function endProgram(state, node) {
 	Object.assign(program, { alive: false, memory: "0", blocked: "", transaction: "", pending: 0,
 		sent: 0, unkept: 0, batches: [], member: "", generation: -1, state: "" });
 	program.partitions = program.partitions.map((p) => ({ ...p, assigned: false, began: "-1",
-		position: "-1" }));
+		position: "-1", read: [] }));
 }
 
 function fail(program, at, reason) {
@@ -155,12 +158,30 @@ function partAt(state, program, f) {
 		return undefined;
 	}
 	const part = { topic: f.topic, partition: f.partition, acknowledged: "-1", assigned: false,
-		began: "-1", position: "-1", committed: "-1" };
+		began: "-1", position: "-1", committed: "-1", read: [] };
 	insertSorted(program.partitions, part, compareParts);
 	return part;
 }
 
-function setPart(state, program, f, change) {
+function setPart(state, program, f, change, offsets = "") {
 	const part = partAt(state, program, f);
-	if (part) program.partitions[program.partitions.indexOf(part)] = { ...part, ...change };
+	if (!part) return;
+	const read = offsets ? readMore(part.read, parseRuns(offsets)) : part.read;
+	program.partitions[program.partitions.indexOf(part)] = { ...part, ...change, read };
+}
+
+/** Adds to what was read. Of too many runs the two lowest become one, with what lay between: what was
+ * read long ago is drawn small. @param {{from: string, to: string}[]} read @param more likewise */
+function readMore(read, more) {
+	const runs = [];
+	const all = [...read, ...more]
+		.sort((a, b) => compare(a.from, b.from) || compare(a.to, b.to));
+	for (const run of all) {
+		const last = runs.at(-1);
+		if (last && compare(run.from, last.to) <= 0) last.to = larger(last.to, run.to);
+		else runs.push({ ...run });
+	}
+	const over = runs.length - runsMax;
+	if (over > 0) runs[over].from = runs[0].from;
+	return over > 0 ? runs.slice(over) : runs;
 }

@@ -3,7 +3,7 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { READERS_MOST, readerColumn } from '../layout/geometry.js';
-import { isOf } from '../layout/scene.js';
+import { isHole, isOf } from '../layout/scene.js';
 import { holds, readBelow } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
@@ -97,6 +97,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 	const { follow } = ui;
 	const isFollowed = (offset) =>
 		isOf(focus, follow) && follow.offset === offset && holds(focus.leading, follow);
+	const isGone = (offset) => focus.leading && isHole(focus.leading, offset);
 	return [
 		before.map(({ from, to }) =>
 			h('div', {
@@ -113,8 +114,9 @@ function drawRead({ scene, scale, ui }, client, top) {
 			h(
 				'div',
 				{
-					class: cls('seen', { followed: isFollowed(offset) }),
+					class: cls('seen', { followed: isFollowed(offset), gone: isGone(offset) }),
 					key: `seen-${offset}`,
+					title: isGone(offset) ? `read offset ${offset}, compacted away since` : null,
 					style: {
 						transform: `translateY(${top(offset) - scale.row}px)`,
 						height: `${scale.row - 3}px`,

@@ -56,7 +56,8 @@ export function drawHoles({ scale, geometry }, copy, top) {
 			const height = top(from) - top(to) - GAP;
 			if (height < 4) return null;
 			const count = to - from;
-			const words = `${shortOffset(count)} ${count === 1 ? 'offset' : 'offsets'}`;
+			const words = `${shortOffset(count)} ${
+				geometry.narrow ? 'gone' : count === 1 ? 'offset' : 'offsets'}`;
 			return h(
 				'div',
 				{
@@ -67,7 +68,7 @@ export function drawHoles({ scale, geometry }, copy, top) {
 					'data-value': count,
 					style: { top: `${top(to)}px`, height: `${height}px` },
 				},
-				height > geometry.unit && h('span', null, words, h('i', null, 'no records')),
+				height > geometry.unit && h('span', null, words, !geometry.narrow && h('i', null, 'no records')),
 			);
 		});
 }

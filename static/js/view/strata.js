@@ -28,14 +28,9 @@ export function drawEpochs({ scale, geometry }, copy, entries, top) {
 		if (band && band.epoch === entry.epoch) band.to = entry.offset + 1;
 		else bands.push({ epoch: entry.epoch, from: entry.offset, to: entry.offset + 1 });
 	}
-	const folded = scale.fold && copy.leo > scale.fold.from && epochIn(copy, scale.fold.to - 1);
-	if (folded) {
-		const end = Math.min(scale.fold.to, copy.leo);
-		if (bands[0]?.epoch === folded.epoch) bands[0].from = scale.fold.from;
-		else bands.unshift({ epoch: folded.epoch, from: scale.fold.from, to: end });
-		bands[0].from = Math.max(bands[0].from, folded.from);
-	}
-	const known = bands.filter(({ epoch }) => epoch >= 0);
+	const folded = scale.fold ? epochsBetween(copy, scale.fold) : [];
+	if (folded.length && bands[0]?.epoch === folded.at(-1).epoch) bands[0].from = folded.pop().from;
+	const known = [...folded, ...bands].filter(({ epoch }) => epoch >= 0);
 	return known.map(({ epoch, from, to }) => {
 		const height = Math.max(0, top(from) - top(to) - GAP);
 		return h(
@@ -54,7 +49,11 @@ export function drawEpochs({ scale, geometry }, copy, entries, top) {
 	});
 }
 
-const epochIn = (copy, offset) => copy.epochs.findLast((epoch) => epoch.from <= offset);
+const epochsBetween = ({ epochs, leo }, { from, to }) =>
+	epochs
+		.map((each, i) => ({ epoch: each.epoch, from: Math.max(from, each.from),
+			to: Math.min(to, leo, epochs[i + 1]?.from ?? leo) }))
+		.filter((band) => band.from < band.to);
 
 /** Seams between segment files. */
 export const drawSegments = ({ scale }, copy, top) =>

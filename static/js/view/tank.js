@@ -191,8 +191,8 @@ const drawBody = (entry, hasRoom) =>
 	h(
 		'span',
 		{ class: 'cell-body' },
-		h('span', { class: 'cell-key' }, nameOf(entry)),
-		hasRoom && entry.value && h('span', { class: 'cell-value' }, entry.value),
+		h('span', { class: cls('cell-key', { value: !entry.key }) }, nameOf(entry)),
+		hasRoom && entry.key && entry.value && h('span', { class: 'cell-value' }, entry.value),
 	);
 
 /** A record without a key is named by its value; one that was not described, by its place in its
