@@ -17,6 +17,8 @@ assert.equal(mostTelling([command, own, heard, rise], 4), rise);
 assert.equal(mostTelling([command, heard, rise], 8), heard);
 assert.equal(mostTelling([], 0), null);
 
+const compacted = event(5, 'CleanerPassEnded', orders);
+assert.equal(mostTelling([heard, compacted], 4), compacted);
 // Of things that tell as much, what happened to the topic on the stage is told; and a step without
 // news leaves what was told of that topic before.
 const gone = (seq, topic) => event(seq, 'SegmentDeleted', { topic, partition: 0 });

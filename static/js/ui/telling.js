@@ -14,6 +14,7 @@ const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const CROWDS = { ClientConnected: 'open', ClientIdentified: 'open',
 	ClientDisconnected: 'close' };
 const SPEAKING = /^(RecordsPolled|PositionCommitted|BatchBelieved|Transaction\w+)$/;
+const GOING = /^(CleanerPassEnded|SegmentDeleted)$/; // what takes records tells what a step was for
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
@@ -47,7 +48,7 @@ export function firstOf(events, accepts) {
 function weightOf(event) {
 	if (event.event === 'CommandRan') return 0;
 	if (event.fields.topic?.startsWith('__')) return 1;
-	if (isRise(event) || isTurn(event)) return 4;
+	if (isRise(event) || isTurn(event) || GOING.test(event.event)) return 4;
 	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
 }
 

@@ -68,7 +68,8 @@ export function drawHoles({ scale, geometry }, copy, top) {
 					'data-value': count,
 					style: { top: `${top(to)}px`, height: `${height}px` },
 				},
-				height > geometry.unit && h('span', null, words, !geometry.narrow && h('i', null, 'no records')),
+				height > geometry.unit &&
+					h('span', null, words, !geometry.narrow && h('i', null, 'no records')),
 			);
 		});
 }
