@@ -86,7 +86,7 @@ func restarted() *story {
 	both := []event.NodeID{1, 2}
 	s.tell(1, event.NodeStarted{Role: "broker", Incarnation: 1},
 		event.PartitionChanged{Topic: "pay", Leader: 1, LeaderBefore: -1, Replicas: both, Isr: both},
-		event.LogOpened{Topic: "pay", LogEndOffset: 10, HighWatermark: 10},
+		event.LogOpened{Topic: "pay", LogEndOffset: 10, HighWatermark: 10, Epochs: "0@0"},
 		event.BecameLeader{Topic: "pay", Isr: both, Replicas: both, MinIsr: 1, HighWatermark: 10})
 	s.tell(2, event.NodeStarted{Role: "broker", Incarnation: 1})
 	return s
