@@ -5,6 +5,7 @@ import { flightOfMessage } from '../js/layout/flights.js';
 import { isOf, messageOf, sceneOf } from '../js/layout/scene.js';
 import { spacetime, windowOf } from '../js/layout/spacetime.js';
 import { fateOfTopic, meaningOf, whereabouts } from '../js/layout/where.js';
+import { apply, create } from '../js/model/state.js';
 
 const batch = (base, epoch) => ({ baseOffset: String(base), lastOffset: String(base), records: 1,
   bytes: 80, epoch, producerId: '1', sequence: base, codec: 'none', control: false });
@@ -94,3 +95,10 @@ const film = { first: 0, last: 900 };
 assert.deepEqual(windowOf(film, 500, 500), { from: 501, to: 900 });
 assert.deepEqual(windowOf(film, 499, 500), { from: 1, to: 900 });
 assert.deepEqual(windowOf(film, 500, 0), { from: 1, to: 900 });
+
+// A trace of a version before the epochs and holes of an opened log were told still folds.
+const early = create();
+const opened = { topic: 'orders', partition: 0, logStartOffset: '0', logEndOffset: '3',
+  highWatermark: '3', segments: 1, bytes: '240', truncatedBytes: '0', clean: true, leaderEpoch: 1 };
+apply(early, { seq: '1', at: '0', node: 1, event: 'LogOpened', rule: '', fields: opened });
+assert.equal(early.topics[0].partitions[0].copies[0].leo, '3');

@@ -51,7 +51,7 @@ export function keepHoles(log, change) {
 }
 
 /** Reads 0-176,180-182; what is not of that form says nothing. @param {string} text */
-export function parseRuns(text) {
+export function parseRuns(text = "") {
 	const runs = [];
 	for (const part of text.split(",")) {
 		const match = /^(\d{1,18})-(\d{1,18})$/.exec(part);

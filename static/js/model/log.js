@@ -129,7 +129,7 @@ function opened(log, event) {
 
 /** Reads 0@0,2@17, as the checkpoint has it; what is not of that form says nothing.
  * @param {any} log @param {string} text */
-function openedEpochs(log, text) {
+function openedEpochs(log, text = "") {
 	log.epochs = [];
 	for (const part of text.split(",")) {
 		const match = /^(\d{1,9})@(\d{1,18})$/.exec(part);

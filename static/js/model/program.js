@@ -166,7 +166,7 @@ function partAt(state, program, f) {
 function setPart(state, program, f, change, offsets = "") {
 	const part = partAt(state, program, f);
 	if (!part) return;
-	const read = offsets ? readMore(part.read, parseRuns(offsets)) : part.read;
+	const read = offsets ? readMore(part.read ?? [], parseRuns(offsets)) : part.read;
 	program.partitions[program.partitions.indexOf(part)] = { ...part, ...change, read };
 }
 
