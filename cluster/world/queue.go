@@ -1,5 +1,7 @@
 package world
 
+import "slices"
+
 // itemKind says what falls due.
 type itemKind uint8
 
@@ -81,6 +83,17 @@ func (q *queue) pop() item {
 	q.heap = q.heap[:last]
 	q.down(0)
 	return it
+}
+
+// forget drops what an ended incarnation had asked to happen later, and with it all that this holds:
+// some timers are set for ten minutes, and an incarnation's logs would stay in memory as long.
+func (q *queue) forget(env *Env) {
+	q.heap = slices.DeleteFunc(q.heap, func(it item) bool {
+		return it.timer != nil && it.timer.env == env || it.work != nil && it.work.env == env
+	})
+	for i := len(q.heap)/2 - 1; i >= 0; i-- {
+		q.down(i)
+	}
 }
 
 func before(a, b *item) bool {

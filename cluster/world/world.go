@@ -239,6 +239,7 @@ func (w *World) StopNode(id event.NodeID, s Stopping) {
 	n.env = nil
 	n.paused = false
 	n.parked = nil
+	w.queue.forget(env)
 	w.resetConnectionsOf(id, stopped)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -148,6 +149,36 @@ func TestKillResetsConnectionsAndSilencesTheIncarnation(t *testing.T) {
 	w.RunFor(time.Second)
 	if again.body != "z" || echoing(w, 2).env.Incarnation() != 2 {
 		t.Errorf("the new incarnation answered %v, %v", again.body, again.err)
+	}
+}
+
+func TestEndedIncarnationIsFreedThoughItHadTimersAndWork(t *testing.T) {
+	w, _ := two(t, Config{Latency: time.Millisecond})
+	freed := make(chan struct{})
+	runtime.AddCleanup(echoing(w, 2), func(struct{}) { close(freed) }, struct{}{})
+	func() {
+		old := echoing(w, 2)
+		old.env.After("late", time.Hour, func() { old.hold = true })
+		old.env.Work("sync", time.Hour, func() any { return nil }, func(any) { old.hold = true })
+	}()
+	fired := []string{}
+	for _, after := range []time.Duration{3, 1, 2} {
+		echoing(w, 1).env.After("stays", after*time.Minute, func() {
+			fired = append(fired, fmt.Sprint(int(after)))
+		})
+	}
+	ask(w, "x", time.Second)
+	w.RunFor(time.Minute / 2)
+	w.StopNode(2, Stopping{How: "kill"})
+	runtime.GC()
+	select {
+	case <-freed:
+	case <-time.After(10 * time.Second):
+		t.Error("what the ended incarnation had is still held")
+	}
+	w.RunFor(time.Hour)
+	if !slices.Equal(fired, []string{"1", "2", "3"}) {
+		t.Errorf("the other node's timers fired in the order %v", fired)
 	}
 }
 
