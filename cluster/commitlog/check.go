@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"path"
@@ -124,10 +125,14 @@ func (c *checker) segment(base event.Offset, size int64, active bool) {
 		positions[batches.position], lasts[facts.last] = facts, facts
 		c.end = facts.last + 1
 	}
+	room := false
+	if batches.err == nil && active && !batches.whole() {
+		room, batches.err = isPreallocated(file, batches.position)
+	}
 	switch {
 	case batches.err != nil:
 		c.report(name, batches.position, "%v", batches.err)
-	case !c.done && !batches.whole() && !(active && isPreallocated(file, batches.position)):
+	case !c.done && !batches.whole() && !room:
 		c.report(name, batches.position, "%d bytes that are no whole batch",
 			size-batches.position)
 	}
@@ -137,10 +142,13 @@ func (c *checker) segment(base event.Offset, size int64, active bool) {
 }
 
 // isPreallocated says whether a log file goes on with zeroes where a batch would begin.
-func isPreallocated(file disk.File, position int64) bool {
+func isPreallocated(file disk.File, position int64) (bool, error) {
 	var next [record.HeaderBytes]byte
-	n, _ := file.ReadAt(next[:], position) // at the file's end there may be fewer
-	return n > 0 && next == [record.HeaderBytes]byte{}
+	n, err := file.ReadAt(next[:], position)
+	if err != nil && err != io.EOF { // at the file's end there may be fewer
+		return false, err
+	}
+	return n > 0 && next == [record.HeaderBytes]byte{}, nil
 }
 
 func (c *checker) batch(name string, base event.Offset, batches *scanner) {

@@ -200,12 +200,12 @@ func (c *epochCache) encode() []byte {
 
 // write replaces the checkpoint file, not yet durably.
 func (c *epochCache) write() error {
-	file, err := c.files.Create(c.name + ".tmp")
+	file, err := c.files.Create(c.name + suffixTemporary)
 	if err != nil {
 		return err
 	}
 	if _, err = file.WriteAt(c.encode(), 0); err == nil {
-		err = c.files.Rename(c.name+".tmp", c.name)
+		err = c.files.Rename(c.name+suffixTemporary, c.name)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())

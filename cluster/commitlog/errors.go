@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 )
 
@@ -21,6 +22,13 @@ const (
 
 // ErrCorrupt says that a batch's CRC or structure does not hold.
 var ErrCorrupt = errors.New("commitlog: the batch is corrupt")
+
+// IsCorrupt says whether an error is about bytes that were read and are wrong. What the disk did not
+// give, or did not take, says nothing of what it holds: that is no reason to give anything up.
+func IsCorrupt(err error) bool {
+	var refused *disk.Error
+	return errors.Is(err, ErrCorrupt) && !errors.As(err, &refused)
+}
 
 // ErrUnexpectedOffset says that a follower was given a batch below its log end offset.
 var ErrUnexpectedOffset = errors.New("commitlog: the batch begins below the log end offset")

@@ -56,12 +56,34 @@ func (x *indexFile) create() error {
 
 // recreate gives the index a fresh file with its present entries. A new file, not the old one cut
 // back: the entries cut off would otherwise still lie behind the end, and a ticket that trims
-// the old file may still be under way.
+// the old file may still be under way. A disk that takes no new file leaves the old one.
 func (x *indexFile) recreate() error {
-	if err := x.create(); err != nil {
+	file, err := replaceFile(x.files, x.name, x.full, x.entries)
+	if err != nil {
 		return err
 	}
-	return x.flush()
+	err = x.close()
+	x.file, x.written = file, len(x.entries)
+	return err
+}
+
+// replaceFile puts a file of at least so many bytes, which begins with the content, in the place of
+// one that may be there, and gives it open. What is left of an attempt that failed, Open clears away.
+func replaceFile(files disk.FS, name string, bytes int64, content []byte) (disk.File, error) {
+	file, err := files.Create(name + suffixTemporary)
+	if err != nil {
+		return nil, err
+	}
+	if err = file.Preallocate(bytes); err == nil && len(content) > 0 {
+		_, err = file.WriteAt(content, 0)
+	}
+	if err == nil {
+		err = files.Rename(name+suffixTemporary, name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 func (x *indexFile) removeFile() error {

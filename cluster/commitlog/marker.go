@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"highwater/cluster/record"
@@ -36,6 +37,9 @@ func parseMarker(batch []byte) (marker, error) {
 	})
 	if err == nil && !found {
 		return m, errNoMarker
+	}
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		err = fmt.Errorf("%w: a marker: %w", ErrCorrupt, err)
 	}
 	return m, err
 }

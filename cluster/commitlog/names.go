@@ -23,6 +23,8 @@ const (
 	suffixDeleted = ".deleted" // left the log, waits to be unlinked
 	suffixCleaned = ".cleaned" // the cleaner's unfinished output
 	suffixSwap    = ".swap"    // the cleaner's finished output, about to replace originals
+	// suffixTemporary ends the name of a file that is being written and will replace another.
+	suffixTemporary = ".tmp"
 )
 
 const (

@@ -103,7 +103,10 @@ func (l *Log) open(o OpenOptions, r *Recovered) error {
 			return err
 		}
 	}
-	return l.settleEpochs(!epochsKnown || r.Rescanned > 0)
+	if err := l.settleEpochs(!epochsKnown || r.Rescanned > 0); err != nil {
+		return err
+	}
+	return loading.removeStraySnapshots()
 }
 
 // prepareDir makes the directory and its identity, clears a crash's leftovers away, and lists the
@@ -244,7 +247,7 @@ func (l *Log) clearLeftovers(r *Recovered) error {
 		case strings.HasSuffix(ext, suffixCleaned):
 			lowestCleaned = min(lowestCleaned, base)
 			err = errors.Join(err, l.fs.Remove(name))
-		case strings.HasSuffix(e.Name, suffixDeleted), strings.HasSuffix(e.Name, ".tmp"):
+		case strings.HasSuffix(e.Name, suffixDeleted), strings.HasSuffix(e.Name, suffixTemporary):
 			err = errors.Join(err, l.fs.Remove(name))
 		}
 	}

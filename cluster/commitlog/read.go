@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -150,7 +151,7 @@ func (l *Log) readSegment(
 	if skip > end {
 		batches = scan(seg.log, skip, seg.written, l.chunk)
 		if !batches.next() {
-			return false, errors.Join(ErrCorrupt, batches.err)
+			return false, cmp.Or(batches.err, ErrCorrupt)
 		}
 		// Should that batch be one too many, the offset it begins at ends the range.
 		end, next = skip, event.Offset(batches.header.BaseOffset)

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 
 	"highwater/cluster/event"
@@ -20,6 +21,8 @@ type loader struct {
 	// dense says that the segment before was rescanned and misses no offset, so that a hole
 	// behind it means that its end was lost.
 	dense bool
+	// rebuiltFrom is where the producers' state was rebuilt from, if rescanning.
+	rebuiltFrom event.Offset
 }
 
 // load reads the indexes, finds the log's end, and rescans every segment that cannot be trusted:
@@ -37,7 +40,10 @@ func (l *loader) load() error {
 			if err := l.deleteBehind(i-1, l.r); err != nil {
 				return err
 			}
-			return errors.Join(l.rewriteIndexes(l.segments[i-1], true), l.loadState())
+			if err := l.rewriteIndexes(l.segments[i-1], true); err != nil {
+				return err
+			}
+			break
 		}
 		trusted, err := l.trusts(s, i, last)
 		if err != nil {
@@ -79,7 +85,7 @@ func (l *loader) trusts(s *segment, i int, last bool) (bool, error) {
 
 // distrust rescans a segment; if it is broken, it becomes the last one.
 func (l *loader) distrust(s *segment, i int) error {
-	if err := l.beginRescan(s, &l.rescanning, l.r); err != nil {
+	if err := l.beginRescan(s); err != nil {
 		return err
 	}
 	broken, err := l.rescan(s)
@@ -96,14 +102,13 @@ func (l *loader) distrust(s *segment, i int) error {
 
 // loadState finds the producers' state, unless the rescan has rebuilt it.
 func (l *loader) loadState() error {
-	if !l.rescanning {
-		replayed, err := l.loadProducers()
-		if err != nil {
-			return err
-		}
-		l.r.ReplayedBatches += replayed
+	if l.rescanning {
+		return nil
 	}
-	return l.removeStraySnapshots(!l.o.CleanShutdown)
+	l.rebuiltFrom = l.end
+	replayed, err := l.restoreProducers()
+	l.r.ReplayedBatches += replayed
+	return err
 }
 
 // loadIndexes reads a segment's three indexes; false says that one is missing or broken.
@@ -200,19 +205,19 @@ func (l *Log) passOver(s *segment, producers, epochs bool, r *Recovered) error {
 // beginRescan brings the producers' state to the beginning of the first segment that is to be
 // rescanned. The epochs stay: where an epoch's first records were compacted away, only the
 // checkpoint knows its beginning, and recoverEpoch puts right what the batches contradict.
-func (l *Log) beginRescan(s *segment, begun *bool, r *Recovered) error {
-	if *begun {
+func (l *loader) beginRescan(s *segment) error {
+	if l.rescanning {
 		return nil
 	}
-	*begun = true
-	l.end = s.base
+	l.rescanning = true
+	l.end, l.rebuiltFrom = s.base, s.base
 	replayed, err := l.loadProducersBelow(s)
-	r.ReplayedBatches += replayed
+	l.r.ReplayedBatches += replayed
 	return err
 }
 
-// loadProducersBelow replays up to the segment only. Snapshots above are removed: they are
-// of batches that are still to be checked.
+// loadProducersBelow replays up to the segment only. Snapshots above do not count: they are of
+// batches that are still to be checked.
 func (l *Log) loadProducersBelow(s *segment) (int, error) {
 	all := l.segments
 	keep := 0
@@ -221,18 +226,19 @@ func (l *Log) loadProducersBelow(s *segment) (int, error) {
 	}
 	if keep == 0 {
 		l.producers = newProducers()
-		err := l.removeSnapshots(func(o event.Offset) bool { return o > s.base })
-		if b, readErr := l.fs.ReadFile(l.name(s.base, extSnapshot)); readErr == nil {
-			// The segments before it were deleted; their producers live on in this snapshot.
-			if !l.producers.decode(b) {
-				l.producers = newProducers()
-			}
+		b, err := l.fs.ReadFile(l.name(s.base, extSnapshot))
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		// The segments before it were deleted; their producers live on in this snapshot.
+		if err == nil && !l.producers.decode(b) {
+			l.producers = newProducers()
 		}
 		return 0, err
 	}
 	l.segments = all[:keep]
 	defer func() { l.segments = all }()
-	return l.loadProducers()
+	return l.restoreProducers()
 }
 
 // recoverEpoch puts the epochs right where they do not hold what a batch says of its own offsets:
@@ -283,11 +289,14 @@ func (l *loader) rescan(s *segment) (bool, error) {
 	if s.size == size {
 		return false, nil
 	}
-	l.r.TruncatedBytes += size - s.size
 	// Zeroes are room that nobody wrote to; whether batches are missing there, the next segment's
 	// base tells.
-	broken := !isPreallocated(s.log, s.size)
-	return broken, s.log.Truncate(s.size)
+	room, err := isPreallocated(s.log, s.size)
+	if err != nil {
+		return false, err
+	}
+	l.r.TruncatedBytes += size - s.size
+	return !room, s.log.Truncate(s.size)
 }
 
 func (l *Log) rescanProducer(s *segment, batches *scanner) error {
@@ -333,7 +342,7 @@ func (l *Log) rewriteIndexes(s *segment, active bool) error {
 	if !active {
 		s.times.append(s.maxTimestamp, s.maxTimestampOffset)
 	}
-	err := errors.Join(s.offsets.recreate(), s.times.recreate(), s.aborted.rewrite())
+	err := s.recreateIndexes()
 	if err != nil || active {
 		return err
 	}
@@ -346,21 +355,32 @@ func (l *Log) rewriteIndexes(s *segment, active bool) error {
 		s.offsets.close(), s.times.close(), s.aborted.close())
 }
 
-// removeStraySnapshots removes the snapshots that belong to no segment's beginning, but the newest;
-// after a crash also those that it left torn.
-func (l *Log) removeStraySnapshots(crashed bool) error {
+// removeStraySnapshots removes the snapshots above where the producers' state was rebuilt from, and
+// those that belong to no segment's beginning, but the newest; after a crash also those that it left
+// torn. It is Open's last act: a disk that fails before then has lost none.
+func (l *loader) removeStraySnapshots() error {
 	offsets, err := l.snapshots()
-	if err != nil || len(offsets) == 0 {
+	if err != nil {
 		return err
 	}
-	newest := offsets[len(offsets)-1]
-	return l.removeSnapshots(func(o event.Offset) bool {
-		if crashed {
-			b, err := l.fs.ReadFile(l.name(o, extSnapshot))
-			if whole := newProducers(); err == nil && !whole.decode(b) {
-				return true
-			}
+	torn, newest := map[event.Offset]bool{}, event.Offset(-1)
+	for _, o := range offsets {
+		if o > l.rebuiltFrom {
+			break
 		}
-		return o != newest && l.segments[l.segmentFor(o)].base != o
+		newest = o
+		if l.o.CleanShutdown {
+			continue
+		}
+		b, err := l.fs.ReadFile(l.name(o, extSnapshot))
+		if err != nil {
+			return err
+		}
+		whole := newProducers()
+		torn[o] = !whole.decode(b)
+	}
+	return l.removeSnapshots(func(o event.Offset) bool {
+		return o > l.rebuiltFrom || torn[o] ||
+			o != newest && l.segments[l.segmentFor(o)].base != o
 	})
 }

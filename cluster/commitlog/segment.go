@@ -174,6 +174,17 @@ func (s *segment) trim() error {
 	return err
 }
 
+// recreateIndexes gives the segment index files with the entries in memory.
+func (s *segment) recreateIndexes() error {
+	if err := s.offsets.recreate(); err != nil {
+		return err
+	}
+	if err := s.times.recreate(); err != nil {
+		return err
+	}
+	return s.aborted.recreate()
+}
+
 // handles are the segment's open files.
 func (s *segment) handles() []disk.File {
 	var open []disk.File

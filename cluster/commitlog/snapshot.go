@@ -134,12 +134,9 @@ func removeIfThere(files disk.FS, name string) error {
 	return nil
 }
 
-// loadProducers rebuilds the producer state at the log's end: the newest whole snapshot at or
+// restoreProducers rebuilds the producer state at the log's end: the newest whole snapshot at or
 // below it, then the batches from there on. It returns how many batches were replayed.
-func (l *Log) loadProducers() (int, error) {
-	if err := l.removeSnapshots(func(o event.Offset) bool { return o > l.end }); err != nil {
-		return 0, err
-	}
+func (l *Log) restoreProducers() (int, error) {
 	offsets, err := l.snapshots()
 	if err != nil {
 		return 0, err
@@ -147,6 +144,9 @@ func (l *Log) loadProducers() (int, error) {
 	l.producers = newProducers()
 	from := l.segments[0].base
 	for i := len(offsets) - 1; i >= 0; i-- {
+		if offsets[i] > l.end {
+			continue
+		}
 		name := l.name(offsets[i], extSnapshot)
 		b, err := l.fs.ReadFile(name)
 		if err != nil {
@@ -198,7 +198,11 @@ func (l *Log) replayProducer(batches *scanner) error {
 		l.producers.appended(&batches.header)
 		return nil
 	}
-	m, err := parseMarker(batches.batch())
+	batch := batches.batch()
+	if batches.err != nil {
+		return batches.err
+	}
+	m, err := parseMarker(batch)
 	if errors.Is(err, errNoMarker) {
 		return nil
 	}

@@ -50,7 +50,11 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 			return err
 		}
 	}
-	if _, err := l.loadProducers(); err != nil {
+	err = l.removeSnapshots(func(o event.Offset) bool { return o > l.end })
+	if err == nil {
+		_, err = l.restoreProducers()
+	}
+	if err != nil {
 		return l.fail("truncate", err)
 	}
 	if l.producers.snapshotEnd != l.end {
@@ -129,9 +133,9 @@ func (l *Log) cutSegment(s *segment, to event.Offset) error {
 	l.end = max(end, s.base)
 	s.offsets.truncate(l.end)
 	s.times.truncate(l.end)
-	err := errors.Join(s.offsets.recreate(), s.times.recreate(), s.aborted.truncate(l.end))
+	s.aborted.truncate(l.end)
 	l.namesDirty++
-	if err != nil {
+	if err := s.recreateIndexes(); err != nil {
 		return err
 	}
 	return l.findMaxTimestamp(s)

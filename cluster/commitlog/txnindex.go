@@ -110,27 +110,32 @@ func (x *txnIndex) load() (bool, error) {
 	return ok, nil
 }
 
-// truncate drops the entries whose marker is at or above the offset and rewrites the file.
-func (x *txnIndex) truncate(offset event.Offset) error {
+// truncate drops the entries whose marker is at or above the offset, in memory.
+func (x *txnIndex) truncate(offset event.Offset) {
 	keep := len(x.txns)
 	for keep > 0 && x.txns[keep-1].LastOffset >= offset {
 		keep--
 	}
-	if keep == len(x.txns) {
-		return nil
-	}
 	x.txns = x.txns[:keep]
-	return x.rewrite()
 }
 
-// rewrite replaces the file by one with the entries in memory.
-func (x *txnIndex) rewrite() error {
-	err := x.close()
-	if removeErr := x.files.Remove(x.name); !errors.Is(removeErr, fs.ErrNotExist) {
-		err = errors.Join(err, removeErr)
+// recreate replaces the file by one with the entries in memory; without any there is none.
+func (x *txnIndex) recreate() error {
+	if len(x.txns) == 0 {
+		x.written = 0
+		return errors.Join(x.close(), removeIfThere(x.files, x.name))
 	}
-	x.written = 0
-	return errors.Join(err, x.flush())
+	var b []byte
+	for _, t := range x.txns {
+		b = t.append(b)
+	}
+	file, err := replaceFile(x.files, x.name, int64(len(b)), b)
+	if err != nil {
+		return err
+	}
+	err = x.close()
+	x.file, x.written = file, len(x.txns)
+	return err
 }
 
 func (x *txnIndex) close() error {

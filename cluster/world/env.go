@@ -123,6 +123,8 @@ func (e *Env) Fail(how, reason string) {
 	if e.dead {
 		return
 	}
+	// What it has under way would otherwise reach the disk of whoever comes after it.
+	e.AwaitWork()
 	id := e.ID()
 	e.world.StopNode(id, Stopping{How: how, Reason: reason})
 	if e.world.config.NodeFailed != nil {
