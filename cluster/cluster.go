@@ -348,7 +348,7 @@ func (c *Cluster) Start() error {
 	}
 	for _, id := range slices.Concat(c.config.Controllers, c.config.Brokers, []event.NodeID{ClientID}) {
 		if err := c.world.StartNode(id); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", c.at(id), err)
 		}
 	}
 	return nil
@@ -435,12 +435,31 @@ func (c *Cluster) shut() error {
 			c.edge.CloseNode(id, "the cluster stops")
 		}
 		if b := c.broker(id); b != nil {
-			errs = append(errs, b.CloseCleanly())
+			errs = append(errs, c.unexpected(id, b.CloseCleanly()))
 		}
-		errs = append(errs, c.end(id, world.Stopping{How: "stop"}))
+		errs = append(errs, c.endCleanly(id))
 	}
 	for _, id := range c.config.Controllers {
-		errs = append(errs, c.end(id, world.Stopping{How: "stop"}))
+		errs = append(errs, c.endCleanly(id))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Cluster) endCleanly(id event.NodeID) error {
+	return c.unexpected(id, c.end(id, world.Stopping{How: "stop"}))
+}
+
+// unexpected is what went wrong as a node closed, unless somebody made its disk fail: then it ends
+// as a crash ends it, which is what whoever did that asked for.
+func (c *Cluster) unexpected(id event.NodeID, err error) error {
+	switch c.disks[id].Fault().Kind {
+	case disk.Full, disk.ReadError, disk.WriteError, disk.SyncError:
+	default:
+		return err
+	}
+	if err != nil {
+		c.config.Log.Warn("a node whose disk fails was not closed cleanly", "node", c.at(id),
+			"error", err)
+	}
+	return nil
 }

@@ -37,6 +37,14 @@ func (c *Cluster) up(id event.NodeID) error {
 	return nil
 }
 
+// at names a node and, where it has one, its directory.
+func (c *Cluster) at(id event.NodeID) string {
+	if d := c.disks[id]; d != nil && d.Path() != "" {
+		return c.named(id) + " in " + d.Path()
+	}
+	return c.named(id)
+}
+
 // end takes an incarnation away: its Raft first, which panics when its store goes before it.
 func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
 	if c.program(id) != nil {
@@ -52,7 +60,7 @@ func (c *Cluster) end(id event.NodeID, s world.Stopping) error {
 	}
 	c.killDisk(id)
 	if err != nil {
-		return fmt.Errorf("%s: stop its Raft: %w", c.named(id), err)
+		return fmt.Errorf("%s: stop its Raft: %w", c.at(id), err)
 	}
 	return nil
 }
@@ -178,12 +186,25 @@ func (c *Cluster) Restart(id event.NodeID) error {
 		}
 	}
 	if err := c.world.StartNode(id); err != nil {
-		return err
+		c.startFailed(id, err)
+		return fmt.Errorf("%s: %w", c.at(id), err)
 	}
 	if c.hung[id] {
 		c.world.Pause(id)
 	}
 	return nil
+}
+
+// startFailed takes away what a start that failed had begun, so that the next one finds what the
+// death before this one left: a closed port, no open file, and a disk that a new process meets.
+func (c *Cluster) startFailed(id event.NodeID, err error) {
+	c.config.Log.Error("a node could not be started", "node", c.at(id), "error", err)
+	if c.edge != nil {
+		c.edge.CloseNode(id, "its start failed")
+	}
+	if c.disks[id] != nil {
+		c.killDisk(id)
+	}
 }
 
 // Pause makes a node stand still; Resume lets it go on.

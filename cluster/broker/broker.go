@@ -96,6 +96,7 @@ func New(env *world.Env, config Config) (*Broker, error) {
 	b.waits.init(b)
 	b.sessions.init()
 	if err := b.openDirectory(); err != nil {
+		b.tellFailure("start", err)
 		return nil, err
 	}
 	b.groups.init(b)
@@ -229,10 +230,15 @@ func (b *Broker) failDisk(operation string, err error) {
 	if b.env.Dead() {
 		return
 	}
-	b.log.Error("log directory failed", "broker", b.env.ID(), "operation", operation, "error", err)
+	b.tellFailure(operation, err)
+	b.env.Fail("disk", err.Error())
+}
+
+func (b *Broker) tellFailure(operation string, err error) {
+	b.log.Error("log directory failed", "broker", b.env.ID(), "directory", b.disk.Path(),
+		"operation", operation, "error", err)
 	event.LogDirFailed{Operation: operation, Error: err.Error()}.
 		Emit(b.env.Events, event.RuleDiskFailClosed)
-	b.env.Fail("disk", err.Error())
 }
 
 // Failed, of replica.Host, decides what an append error of a follower means.

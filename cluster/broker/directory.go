@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"highwater/cluster/commitlog"
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 	"highwater/cluster/replica"
 )
@@ -48,14 +49,6 @@ func (b *Broker) openDirectory() error {
 			b.config.ClusterID)
 	}
 	b.checkpoints.directoryID = meta.DirectoryID
-	marker, clean, err := commitlog.TakeCleanShutdown(b.disk)
-	if err != nil {
-		return err
-	}
-	b.checkpoints.clean, b.checkpoints.brokerEpoch = clean, -1
-	if clean {
-		b.checkpoints.brokerEpoch = marker.BrokerEpoch
-	}
 	for _, c := range []struct {
 		name string
 		into *map[replica.PartitionKey]event.Offset
@@ -69,16 +62,30 @@ func (b *Broker) openDirectory() error {
 			return err
 		}
 	}
+	marker, clean, err := commitlog.TakeCleanShutdown(b.disk)
+	if err != nil {
+		return err
+	}
+	b.checkpoints.clean, b.checkpoints.brokerEpoch = clean, -1
+	if clean {
+		b.checkpoints.brokerEpoch = marker.BrokerEpoch
+	}
 	return b.openMetadataLog()
 }
 
 // readCheckpoint treats a missing file as empty, and a broken one too: what it would have said is
-// found again by recovery, more slowly.
+// found again by recovery, more slowly. One that the disk does not give is neither.
 func (b *Broker) readCheckpoint(name string) (map[replica.PartitionKey]event.Offset, error) {
 	offsets := map[replica.PartitionKey]event.Offset{}
 	entries, err := commitlog.ReadOffsetCheckpoint(b.disk, name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		b.log.Warn("checkpoint is not readable, recovering without it", "broker", b.env.ID(),
+	var refused *disk.Error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return offsets, nil
+	case errors.As(err, &refused):
+		return nil, err
+	case err != nil:
+		b.log.Warn("checkpoint is damaged, recovering without it", "broker", b.env.ID(),
 			"file", name, "error", err)
 		return offsets, nil
 	}

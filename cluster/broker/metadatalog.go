@@ -43,25 +43,27 @@ type pendingRecord struct {
 
 // openMetadataLog replays what the disk has. After a clean stop the log is not recovered; should it
 // be damaged nevertheless, it is cut where the damage begins. The controllers have all of it, so
-// one that cannot be read at all begins anew.
+// one with nothing whole in it begins anew. A disk that fails is no damage: the log stays as it is.
 func (b *Broker) openMetadataLog() error {
 	err := b.readMetadataLog(b.checkpoints.clean)
-	if err != nil && b.checkpoints.clean {
+	if metadataDamaged(err) && b.checkpoints.clean {
 		b.log.Warn("the metadata log is damaged; what can be read is kept, the rest is fetched again",
 			"broker", b.env.ID(), "error", err)
 		err = b.readMetadataLog(false)
 	}
-	if err != nil {
-		b.log.Warn("nothing of the metadata log can be read; all of it is fetched again",
+	if metadataDamaged(err) {
+		b.log.Warn("nothing of the metadata log is whole; all of it is fetched again",
 			"broker", b.env.ID(), "error", err)
 		if err = b.disk.RemoveAll(metadataDir); err == nil {
 			err = b.readMetadataLog(false)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("broker: %s in %s: %w", metadataDir, b.disk.Path(), err)
-	}
-	return nil
+	return err
+}
+
+// metadataDamaged says whether what was read of the metadata log is wrong.
+func metadataDamaged(err error) bool {
+	return commitlog.IsCorrupt(err) || errors.Is(err, commitlog.ErrTopicID)
 }
 
 func (b *Broker) readMetadataLog(clean bool) error {
@@ -77,9 +79,12 @@ func (b *Broker) readMetadataLog(clean bool) error {
 	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode}
 	keep := func(h record.Header, batch []byte) error {
 		if !record.ChecksumHolds(batch) {
-			return fmt.Errorf("the checksum of the batch at offset %d does not hold", h.BaseOffset)
+			return fmt.Errorf("%w: at offset %d", commitlog.ErrCorrupt, h.BaseOffset)
 		}
-		return b.metadata.keep(batch)
+		if err := b.metadata.keep(batch); err != nil {
+			return fmt.Errorf("%w: at offset %d: %w", commitlog.ErrCorrupt, h.BaseOffset, err)
+		}
+		return nil
 	}
 	for at := log.LogStartOffset(); at < log.LogEndOffset(); {
 		if at, err = log.ReadAll(at, metadataReadBytes, log.LogEndOffset(), keep); err != nil {

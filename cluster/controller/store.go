@@ -58,6 +58,9 @@ type logStore struct {
 func openStore(files disk.FS, voters []event.NodeID, warn *slog.Logger) (*logStore, error) {
 	s := &logStore{files: files, voters: voters}
 	s.changed = sync.NewCond(&s.mu)
+	if err := s.loadState(); err != nil {
+		return nil, err
+	}
 	cfg := commitlog.DefaultConfig()
 	cfg.Topic, cfg.Partition, cfg.TopicID = metadataTopic, metadataLogIndex, event.MetadataTopicID
 	cfg.Log = warn
@@ -73,7 +76,8 @@ func openStore(files disk.FS, voters []event.NodeID, warn *slog.Logger) (*logSto
 	return s, nil
 }
 
-func (s *logStore) load() error {
+// loadState reads the term and the vote. Nothing of the directory is touched before.
+func (s *logStore) loadState() error {
 	var err error
 	if s.state, err = readQuorumState(s.files, s.voters); err != nil {
 		return err
@@ -82,7 +86,11 @@ func (s *logStore) load() error {
 	if s.state.VotedID != event.NoNode {
 		s.voteTerm = uint64(s.state.LeaderEpoch)
 	}
-	_, err = s.log.ReadAll(0, math.MaxInt, s.log.LogEndOffset(),
+	return nil
+}
+
+func (s *logStore) load() error {
+	_, err := s.log.ReadAll(0, math.MaxInt, s.log.LogEndOffset(),
 		func(h record.Header, batch []byte) error {
 			b, entries, err := parseBatch(h, batch)
 			if err != nil {
