@@ -53,9 +53,14 @@ func (r *Report) Judge(s *Scenario, broken map[string]string) {
 		}
 	}
 	if len(failures) > 0 {
-		r.OK = false
-		r.Failure = strings.TrimSpace(r.Failure + " " + strings.Join(failures, "; "))
+		r.fail(strings.Join(failures, "; "))
 	}
+}
+
+// fail adds a reason for the failure.
+func (r *Report) fail(reason string) {
+	r.OK = false
+	r.Failure = strings.TrimSpace(r.Failure + " " + reason)
 }
 
 // World lets virtual time pass; *world.World is one.
@@ -205,8 +210,8 @@ func NewPlayer(c *cluster.Cluster) *Player {
 }
 
 // Play runs a scenario on a fresh cluster of its own. An error means that there was no cluster; a
-// scenario that failed is a report.
-func Play(ctx context.Context, s *Scenario, o Options) (report Report, err error) {
+// scenario that failed is a report, and so is one whose cluster did not end well.
+func Play(ctx context.Context, s *Scenario, o Options) (Report, error) {
 	chosen := *s
 	if o.Seed != nil {
 		chosen.Seed = *o.Seed
@@ -215,11 +220,13 @@ func Play(ctx context.Context, s *Scenario, o Options) (report Report, err error
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	report = NewPlayer(c).Run(ctx, &chosen)
+	report := NewPlayer(c).Run(ctx, &chosen)
 	// The last step's own events go out with the instant that follows it.
 	next := c.World().Now() + lastInstant
 	c.World().RunWhile(func() bool { return c.World().Now() < next }, next)
+	if err := c.Close(); err != nil {
+		report.fail("closing the cluster: " + strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
 	return report, nil
 }
 
