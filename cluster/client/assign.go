@@ -62,7 +62,7 @@ func (m *membership) assign(members []kmsg.JoinGroupResponseMember) {
 	slices.SortFunc(group, func(a, b subscriber) int { return cmp.Compare(a.id, b.id) })
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
-	o := c.begin(timeMax, func(code int16) { m.failed(code) })
+	o := c.begin(timeMax, func(code int16) { m.failed(round, code) })
 	o.attempt = func() {
 		if m.round != round {
 			return

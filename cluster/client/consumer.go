@@ -28,6 +28,7 @@ type Consumer struct {
 	lastPoll  time.Duration
 	positions []*position // of what is assigned, by topic and partition
 	assigned  bool        // by hand: done once
+	seeks     []seek      // called before that
 	locating  bool        // positions are being found
 	fetching  map[event.NodeID]bool
 	sizes     sizes
@@ -38,6 +39,7 @@ type Consumer struct {
 	member     membership
 	lastCommit time.Duration // when the last automatic commit was due
 	closing    bool
+	closed     []func() // they hear when it is
 }
 
 // seenMax bounds how many polled records a consumer keeps for those who ask.
@@ -68,6 +70,9 @@ type position struct {
 	retryAt time.Duration
 	// strayed says that a fetch from fetchAt was out of range, and a reset is under way.
 	strayed bool
+	// failure is what the next poll throws because of the partition, 0 for nothing: it was found
+	// out when no poll was under way.
+	failure int16
 	// generation is the one that it was assigned in, -1 by hand.
 	generation int32
 }
@@ -176,9 +181,20 @@ func (c *Consumer) endPoll(records []Record, code int16) {
 	}
 }
 
+// throw makes poll() throw because of a partition: the poll under way, or else the next one.
+func (c *Consumer) throw(p *position, code int16) {
+	if c.polling == nil {
+		p.failure = code
+		return
+	}
+	p.failure = 0
+	c.endPoll(nil, code)
+}
+
 // advance does what poll() can do now; whatever it waits for calls it again.
 func (c *Consumer) advance() {
-	if c.polling == nil || c.closing {
+	p := c.polling
+	if p == nil || c.closing {
 		return
 	}
 	if c.subscribes() {
@@ -190,7 +206,10 @@ func (c *Consumer) advance() {
 	}
 	c.autoCommit()
 	c.locate()
-	if records := c.collect(c.polling.max); len(records) > 0 {
+	if c.polling != p { // it threw, so it does nothing more
+		return
+	}
+	if records := c.collect(p.max); len(records) > 0 {
 		c.fetch()
 		c.endPoll(records, 0)
 		return
@@ -217,6 +236,10 @@ func (c *Consumer) assign() bool {
 			}
 		}
 	}
+	for _, s := range c.seeks {
+		c.seekNow(s)
+	}
+	c.seeks = nil
 	return true
 }
 
@@ -319,51 +342,21 @@ func offsetsText(records []Record) string {
 	return strings.Join(runs, ",")
 }
 
-// Sought is a partition whose position was moved.
-type Sought struct {
-	Topic     string
-	Partition int32
-}
-
-// OffsetReset is auto.offset.reset.
-func (c *Consumer) OffsetReset() string { return c.config.reset }
-
-// Seek makes the next poll of a partition begin at an offset, or at a special one. Without a topic
-// it moves every partition. As in Kafka any offset is taken; the next poll finds out whether it is
-// within the log.
-func (c *Consumer) Seek(topic string, partition int32, offset int64) (moved []Sought) {
-	for _, p := range c.positions {
-		if topic != "" && p.key != (topicPartition{topic, partition}) {
-			continue
-		}
-		moved = append(moved, Sought{p.key.topic, p.key.partition})
-		p.fetched, p.sought, p.strayed = nil, 0, false
-		if offset < 0 {
-			p.sought = offset
-			continue
-		}
-		c.moveTo(p, offset, "seek", event.RuleNone)
-	}
-	c.advance()
-	return moved
-}
-
-func (c *Consumer) moveTo(p *position, offset int64, reason string, rule event.Rule) {
-	before := p.next
-	p.next, p.fetchAt, p.fetched, p.strayed = offset, offset, nil, false
-	event.PositionMoved{Topic: p.key.topic, Partition: p.key.partition,
-		Before: event.Offset(before), After: event.Offset(offset), Reason: reason}.
-		Emit(c.env.Events, rule)
-}
-
-// Close commits if the consumer commits by itself, leaves its group, and ends the polling.
+// Close commits if the consumer commits by itself, leaves its group, and ends the polling. Whoever
+// closes it once more hears of the same end.
 func (c *Consumer) Close(done func()) {
-	c.endPoll(nil, 0)
+	c.closed = append(c.closed, done)
+	if c.closing {
+		return
+	}
 	c.closing = true
+	c.endPoll(nil, 0)
 	leave := func() {
 		c.member.leave("the consumer is being closed", func() {
 			c.disownAll("closed", event.RuleNone)
-			done()
+			for _, done := range c.closed {
+				done()
+			}
 		})
 	}
 	if !c.config.AutoCommit || len(c.positions) == 0 {

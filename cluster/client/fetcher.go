@@ -21,6 +21,9 @@ func (c *Consumer) locate() {
 	var unknown []*position
 	for _, p := range c.positions {
 		switch {
+		case p.failure != 0:
+			c.throw(p, p.failure)
+			return
 		case p.sought != 0:
 			c.lookUpOffset(p, p.sought)
 			return
@@ -50,7 +53,7 @@ func (c *Consumer) locate() {
 func (c *Consumer) resetPosition(p *position) {
 	to, ok := c.config.resetTo()
 	if !ok {
-		c.endPoll(nil, kerr.OffsetOutOfRange.Code)
+		c.throw(p, kerr.OffsetOutOfRange.Code)
 		return
 	}
 	p.sought = to
@@ -79,7 +82,8 @@ func (c *Consumer) lookUpOffset(p *position, special int64) {
 		c.advance()
 	}
 	r.operation.attempt = func() {
-		if c.find(p.key) != p { // given up since, perhaps because the topic is gone
+		// It may be given up since, perhaps because the topic is gone, or sought elsewhere.
+		if c.find(p.key) != p || p.sought != special {
 			c.locating = false
 			c.advance()
 			return
@@ -149,7 +153,7 @@ func (c *Consumer) committedIs(key topicPartition, offset int64) {
 			p.sought = to
 			return
 		}
-		c.endPoll(nil, kerr.OffsetOutOfRange.Code)
+		c.throw(p, kerr.OffsetOutOfRange.Code)
 	}
 }
 

@@ -94,7 +94,7 @@ func (m *membership) giveUpAndJoin() {
 
 func (m *membership) join() {
 	c, round := m.c, m.round
-	o := c.begin(timeMax, func(code int16) { m.failed(code) })
+	o := c.begin(timeMax, func(code int16) { m.failed(round, code) })
 	o.patience = c.config.MaxPollInterval + 5*time.Second
 	o.attempt = func() {
 		if m.round != round {
@@ -144,7 +144,7 @@ func (m *membership) joined(o *operation, r *kmsg.JoinGroupResponse, code int16)
 			o.retry(code)
 			return
 		}
-		m.failed(code)
+		m.failed(m.round, code)
 		return
 	}
 	m.id, m.generation = r.MemberID, r.Generation
@@ -159,8 +159,12 @@ func (m *membership) joined(o *operation, r *kmsg.JoinGroupResponse, code int16)
 	m.assign(r.Members)
 }
 
-// failed gives joining up: poll() throws, and the next one tries again.
-func (m *membership) failed(code int16) {
+// failed gives joining up: poll() throws, and the next one tries again. An older round has nothing
+// to give up any more.
+func (m *membership) failed(round int, code int16) {
+	if m.round != round || m.state != memberJoining {
+		return
+	}
 	m.move(memberUnjoined, event.ErrorName(code), event.RuleNone)
 	m.c.endPoll(nil, code)
 }
@@ -170,7 +174,7 @@ func (m *membership) forget() { m.id, m.generation = "", -1 }
 
 func (m *membership) sync(assignments []kmsg.SyncGroupRequestGroupAssignment) {
 	c, round := m.c, m.round
-	o := c.begin(timeMax, func(code int16) { m.failed(code) })
+	o := c.begin(timeMax, func(code int16) { m.failed(round, code) })
 	o.attempt = func() {
 		if m.round != round {
 			return
@@ -205,7 +209,7 @@ func (m *membership) synced(r *kmsg.SyncGroupResponse, code int16) {
 		m.forget()
 		m.join()
 	default:
-		m.failed(code)
+		m.failed(m.round, code)
 	}
 }
 

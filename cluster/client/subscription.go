@@ -70,6 +70,9 @@ func (c *Consumer) refresh() {
 		o.lookUpAll(topics, func() {
 			c.sizes.asking = false
 			c.sizes.of(c, topics)
+			if len(c.seeks) > 0 { // they do not wait for a poll
+				c.assign()
+			}
 			c.advance()
 		})
 	}

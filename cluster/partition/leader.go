@@ -27,6 +27,7 @@ type leading struct {
 	followers  []*follower
 	proposed   []event.NodeID // the ISR asked for, nil when nothing is
 	waits      []wait         // ascending by needs
+	passing    []wait         // room for those being told, so that none is made for each
 	// verifying are the transactions that producers have begun to write here and that their
 	// coordinator has been asked about, by producer id.
 	verifying map[int64]*verification
@@ -201,12 +202,18 @@ func (l *leading) releaseWaits(p *Partition) {
 	if p.maximalIsrSize() < p.effectiveMinIsr() {
 		code = kerr.NotEnoughReplicasAfterAppend.Code
 	}
-	for _, w := range l.waits[:n] {
-		w.waiter.Passed(p, code)
-	}
+	// They leave the list first: a coordinator that hears of one batch appends the next, and a
+	// leader without followers in its ISR comes here again from within.
+	passing := append(l.passing[:0], l.waits[:n]...)
+	l.passing = nil
 	left := copy(l.waits, l.waits[n:])
 	clear(l.waits[left:])
 	l.waits = l.waits[:left]
+	for _, w := range passing {
+		w.waiter.Passed(p, code)
+	}
+	clear(passing)
+	l.passing = passing[:0]
 }
 
 func (l *leading) failWaits(p *Partition, code int16) {

@@ -29,6 +29,8 @@ type Auditor struct {
 	recent     [8]*partition // looked up last, by a cheap hash
 	pull       pull
 	metadata   event.Offset                        // committed
+	replayed   map[event.NodeID]event.Offset       // of the metadata log, by node
+	deleted    map[string]event.Offset             // where topics were deleted last, by name
 	owners     map[generation]map[key]event.NodeID // by the consumers' own word
 	// transactions are the states of transactional ids.
 	transactions map[string]string
@@ -82,7 +84,8 @@ type replica struct {
 // New returns an auditor that has seen nothing.
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
-		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{}}
+		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{},
+		replayed: map[event.NodeID]event.Offset{}, deleted: map[string]event.Offset{}}
 }
 
 // Violations lists the broken promises, oldest first.
@@ -116,7 +119,9 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 	case event.KindMetadataCommitted:
 		a.metadata = max(a.metadata, c.MetadataCommitted(r).HighWatermark)
 	case event.KindMetadataReplayed:
-		if e := c.MetadataReplayed(r); e.Offset > a.metadata {
+		e := c.MetadataReplayed(r)
+		a.replayed[r.Node] = e.Offset
+		if e.Offset > a.metadata {
 			a.blame("metadata.committed-before-applied",
 				"node %d applied the metadata log up to %d, committed is %d", r.Node, e.Offset, a.metadata)
 		}
@@ -142,6 +147,7 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 			}
 		}
 		a.recent = [8]*partition{}
+		a.deleted[e.Topic] = a.metadata
 	case event.KindLogOpened:
 		e := c.LogOpened(r)
 		rep := a.replica(e.Topic, e.Partition, r.Node)
@@ -312,6 +318,9 @@ func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 
 // decided checks that an ISR in use is one that the controllers committed.
 func (a *Auditor) decided(topic string, index, epoch int32, isr []event.NodeID, node event.NodeID) {
+	if a.replayed[node] < a.deleted[topic] {
+		return // it is still with an earlier topic of that name
+	}
 	p := a.partition(topic, index)
 	committed, known := p.decided[epoch]
 	if !known && epoch < p.since {
