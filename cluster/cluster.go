@@ -81,6 +81,7 @@ type Cluster struct {
 	unlocked map[event.NodeID]bool
 	// programs are the named clients, in the order in which they were made.
 	programs []*program
+	broken   string // the first invariant that a node broke
 }
 
 // New prepares the nodes and opens their disks; nothing runs before Start.

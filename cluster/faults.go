@@ -94,6 +94,9 @@ func (c *Cluster) lock(id event.NodeID) error {
 // nodeFailed is called when a node took itself down.
 func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
 	c.config.Log.Error("a node went down", "node", id, "reason", reason)
+	if s, _, _ := c.world.Stopped(id); s.How == "invariant" && c.broken == "" {
+		c.broken = fmt.Sprintf("%s went down by a broken invariant: %s", c.named(id), reason)
+	}
 	if c.disks[id] == nil {
 		return
 	}
@@ -104,6 +107,30 @@ func (c *Cluster) nodeFailed(id event.NodeID, reason string) {
 		c.edge.CloseNode(id, reason)
 	}
 	c.killDisk(id)
+}
+
+// Broken says which node broke an invariant first, and how; "" while none has.
+func (c *Cluster) Broken() string { return c.broken }
+
+// Guard runs what a command does within a node, so that its panic takes down that node alone.
+func (c *Cluster) Guard(id event.NodeID, f func()) { c.world.Guard(id, f) }
+
+// Fate says how a node that is down went down, "" for one that runs or never ran.
+func (c *Cluster) Fate(id event.NodeID) string {
+	s, at, ok := c.world.Stopped(id)
+	if !ok {
+		return ""
+	}
+	when := fmt.Sprintf("at %v", at.Round(time.Millisecond))
+	switch s.How {
+	case "kill":
+		return "was killed " + when
+	case "stop":
+		return "was closed " + when
+	case "power-cut":
+		return "lost its power " + when
+	}
+	return fmt.Sprintf("went down by itself %s (%s): %s", when, s.How, s.Reason)
 }
 
 // Kill ends a node at once, as SIGKILL does: its memory is gone, its files stay as the kernel has

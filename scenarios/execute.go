@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"highwater/cluster"
 	"highwater/cluster/broker"
 	"highwater/cluster/client"
 	"highwater/cluster/disk"
@@ -76,6 +77,10 @@ type Programs interface {
 	Producer(name string) *client.Producer
 	Consumer(name string) *client.Consumer
 	CloseProgram(id event.NodeID, done func()) error
+	// Fate says how one that is down went down, "" for one that runs or never ran.
+	Fate(id event.NodeID) string
+	// Guard runs what is done within one, so that its panic takes down it alone.
+	Guard(id event.NodeID, f func())
 	Committed(group, topic string, partition int32) (int64, bool)
 	GroupMembers(group string) (members []string, generation int32, ok bool)
 }
@@ -157,8 +162,24 @@ func (e *Executor) Run(command *Command, by string, done func(Result, *Error)) e
 	}
 	x.cause = cause
 	x.client.Because(cause)
-	command.spec.run(x)
+	id := e.within(command)
+	alive := e.config.Cluster.Alive(id)
+	e.config.Cluster.Guard(id, func() { command.spec.run(x) })
+	if alive && !x.ended && !e.config.Cluster.Alive(id) {
+		x.end(Result{}, &Error{Kind: Refused, Position: -1,
+			Message: x.named(id) + " " + e.config.Cluster.Fate(id)})
+	}
 	return cause
+}
+
+// within is the client in which a command does its work: the one that it names, or the built-in.
+func (e *Executor) within(command *Command) event.NodeID {
+	for _, argument := range []string{"by", "name"} {
+		if id, ok := e.config.Cluster.Named(command.value(argument).text); ok {
+			return id
+		}
+	}
+	return cluster.ClientID
 }
 
 // execution is one command that runs.
@@ -282,6 +303,9 @@ func counted[N int | int32 | int64](n N, what string) string {
 func (x *execution) named(id event.NodeID) string {
 	if slices.Contains(x.config.Cluster.Controllers(), id) {
 		return fmt.Sprintf("controller %d", id)
+	}
+	if id == cluster.ClientID {
+		return "the built-in client"
 	}
 	for _, name := range x.config.Cluster.Programs() {
 		if named, _ := x.config.Cluster.Named(name); named == id {

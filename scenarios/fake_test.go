@@ -296,3 +296,12 @@ func (f *fakeCluster) BatchOfLeader(topic string, p int32, at event.Offset) ([]b
 func (f *fakeCluster) ProducerState(string, int32, int64) (int32, event.Offset, bool) {
 	return 0, 0, false
 }
+
+func (f *fakeCluster) Fate(id event.NodeID) string {
+	if f.down[id] {
+		return "was killed at 1s"
+	}
+	return ""
+}
+
+func (f *fakeCluster) Guard(_ event.NodeID, run func()) { run() }

@@ -84,6 +84,8 @@ type Player struct {
 	Executor *Executor
 	// Ready lists why the cluster does not serve yet.
 	Ready func() []string
+	// Broken says which node broke an invariant, "" while none has. It may be nil.
+	Broken func() string
 }
 
 // Run runs a scenario to its end, or to the first step that fails.
@@ -166,10 +168,20 @@ func (p *Player) run(command *Command, by string) (ok bool, text string, at time
 			text = err.Error()
 		}
 	})
-	if !p.World.RunWhile(func() bool { return !ended }, limit) {
+	if !p.World.RunWhile(func() bool { return !ended && p.broken() == "" }, limit) {
 		text = fmt.Sprintf("it did not end by virtual time %v", limit)
 	}
+	if broken := p.broken(); broken != "" {
+		ok, text = false, strings.TrimPrefix(text+"; "+broken, "; ")
+	}
 	return ok, text, p.World.Now()
+}
+
+func (p *Player) broken() string {
+	if p.Broken == nil {
+		return ""
+	}
+	return p.Broken()
 }
 
 // Options are what a headless run may choose.
@@ -206,7 +218,8 @@ func Open(s *Scenario, o Options) (*cluster.Cluster, error) {
 
 // NewPlayer plays on a cluster that Open started.
 func NewPlayer(c *cluster.Cluster) *Player {
-	return &Player{World: c.World(), Executor: Attach(c, nil), Ready: c.Ready}
+	return &Player{World: c.World(), Executor: Attach(c, nil), Ready: c.Ready,
+		Broken: c.Broken}
 }
 
 // Play runs a scenario on a fresh cluster of its own. An error means that there was no cluster; a
@@ -224,6 +237,9 @@ func Play(ctx context.Context, s *Scenario, o Options) (Report, error) {
 	// The last step's own events go out with the instant that follows it.
 	next := c.World().Now() + lastInstant
 	c.World().RunWhile(func() bool { return c.World().Now() < next }, next)
+	if broken := c.Broken(); report.OK && broken != "" {
+		report.fail(broken)
+	}
 	if err := c.Close(); err != nil {
 		report.fail("closing the cluster: " + strings.ReplaceAll(err.Error(), "\n", "; "))
 	}

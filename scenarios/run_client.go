@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -77,7 +78,14 @@ func (x *execution) consumer(v value) *client.Consumer {
 
 func (x *execution) noClient(v value, role string, k kind) {
 	e := inputError(v.position, "no %s %s is running", role, v.text)
-	e = e.meant(v.text, clientsOf(x.config.Cluster, k))
+	id, known := x.config.Cluster.Named(v.text)
+	if fate := x.config.Cluster.Fate(id); known && fate != "" {
+		e.Message = fmt.Sprintf("%s %s %s", role, v.text, fate)
+		e.Hint = fmt.Sprintf("restart %s begins it anew", v.text)
+	} else {
+		e = e.meant(v.text, slices.DeleteFunc(clientsOf(x.config.Cluster, k),
+			func(name string) bool { return name == v.text }))
+	}
 	e.Kind = Refused
 	x.end(Result{}, e)
 }
@@ -243,6 +251,10 @@ func runSeek(x *execution) {
 		topic, partition = x.command.value("partition").text, x.command.value("partition").partition
 	}
 	offset := x.command.value("offset").number
+	if at := x.command.value("partition").position; topic != "" &&
+		!x.partition(topic, at, partition, at) {
+		return
+	}
 	moved := c.Seek(topic, partition, offset)
 	if len(moved) == 0 {
 		x.end(Result{}, &Error{Kind: Refused, Position: x.command.value("offset").position,
@@ -253,8 +265,13 @@ func runSeek(x *execution) {
 	for _, p := range moved {
 		said = append(said, x.outside(p, offset)...)
 	}
-	if len(said) == 0 {
+	switch {
+	case len(said) == 0:
 		x.ok("%s will read from there", c.Name())
+		return
+	case c.OffsetReset() == "none":
+		x.ok("%s will fetch from there and find it out of range: %s; then its poll throws, as "+
+			"auto.offset.reset=none says", c.Name(), strings.Join(said, ", "))
 		return
 	}
 	x.ok("%s will fetch from there and find it out of range: %s; then auto.offset.reset=%s says "+

@@ -2,7 +2,9 @@ package world
 
 import (
 	"fmt"
-	"runtime/debug"
+	"path"
+	"runtime"
+	"strings"
 	"time"
 
 	"highwater/cluster/event"
@@ -294,8 +296,45 @@ func (w *World) guardAnswer(env *Env, done func(any, error), call *Call) {
 	done(call.response, call.err)
 }
 
+// Guard runs what somebody outside of the queue, such as a command, does within a node.
+func (w *World) Guard(id event.NodeID, f func()) {
+	n := w.nodes[id]
+	if n == nil || n.env == nil {
+		f()
+		return
+	}
+	w.guard(n.env, f)
+}
+
 func (w *World) rescue(env *Env) {
 	if cause := recover(); cause != nil {
-		env.Fail("invariant", fmt.Sprintf("%v\n%s", cause, debug.Stack()))
+		env.Fail("invariant", fmt.Sprintf("%v, in %s", cause, panicked()))
 	}
+}
+
+// panickedMax is how many callers a reason names.
+const panickedMax = 6
+
+// panicked names the code that a panic came from, the innermost first and without addresses: a
+// trace of the same seed says the same again.
+func panicked() string {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters[:])])
+	var names []string
+	panics := false
+	for more := true; more && len(names) < panickedMax; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		name := strings.TrimPrefix(f.Function, "highwater/")
+		name = strings.TrimPrefix(name, "cluster/")
+		switch {
+		case name == "runtime.gopanic":
+			panics = true
+		case strings.HasPrefix(name, "world.(*World).guard"):
+			more = false
+		case panics && !strings.HasPrefix(name, "runtime."):
+			names = append(names, fmt.Sprintf("%s %s:%d", name, path.Base(f.File), f.Line))
+		}
+	}
+	return strings.Join(names, " < ")
 }

@@ -99,6 +99,8 @@ type node struct {
 	clock       clock
 	lag         time.Duration // what a slow disk adds to everything it says
 	outgoing    map[event.NodeID]*connection
+	stopping    Stopping // how its last incarnation ended, and when
+	stoppedAt   int64
 }
 
 // New makes an empty world at virtual time 0.
@@ -240,7 +242,18 @@ func (w *World) StopNode(id event.NodeID, s Stopping) {
 	n.paused = false
 	n.parked = nil
 	w.queue.forget(env)
+	n.stopping, n.stoppedAt = s, w.now
 	w.resetConnectionsOf(id, stopped)
+}
+
+// Stopped tells how and when a node went down that is down now; ok is false when it runs, or never
+// ran.
+func (w *World) Stopped(id event.NodeID) (s Stopping, at time.Duration, ok bool) {
+	n := w.nodes[id]
+	if n == nil || n.env != nil || n.stopping.How == "" {
+		return Stopping{}, 0, false
+	}
+	return n.stopping, time.Duration(n.stoppedAt), true
 }
 
 // Pause makes a node handle nothing until Resume, as a long garbage collection would.

@@ -263,6 +263,14 @@ func TestPanicTakesDownOneNodeVisibly(t *testing.T) {
 	}) {
 		t.Error("no event says why the node is down")
 	}
+	how, at, ok := w.Stopped(2)
+	if !ok || how.How != "invariant" || at != time.Second ||
+		!contains(how.Reason, "world.TestPanicTakesDownOneNodeVisibly.func2 world_test.go:") {
+		t.Errorf("it stopped so: %+v at %v, %v", how, at, ok)
+	}
+	if _, _, ok := w.Stopped(1); ok {
+		t.Error("a node that runs has stopped")
+	}
 }
 
 func TestNodesThatAnswerEachOtherForEverAreStopped(t *testing.T) {

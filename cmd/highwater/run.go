@@ -139,7 +139,8 @@ func scenarioText(input string) (file string, text []byte, err error) {
 // its own checks say.
 func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.Report, error) {
 	referee := audit.New()
-	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Events: &judgedSink{referee, nil}}
+	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Survive: true,
+		Events: &judgedSink{referee, nil}}
 	if f.trace == "" {
 		report, err := scenarios.Play(ctx, s, options)
 		return judge(s, report, referee), err

@@ -1,0 +1,116 @@
+package scenarios
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"highwater/cluster"
+)
+
+const fates = `---
+title: Fates
+level: 1
+minutes: 1
+seed: 1
+kind: exact
+---
+
+Fates.
+
+` + "```highwater\n" + `topic o partitions=2 rf=3
+consumer c3 topic=o partition=0 from=earliest manual
+producer p1
+sleep 1s
+sleep 1s
+poll c3 timeout=1s
+` + "```\n"
+
+// playedUpTo runs the steps up to an index.
+func playedUpTo(t *testing.T, until int) (*cluster.Cluster, *Player, *Scenario) {
+	t.Helper()
+	s, mistakes := ParseScenario("fates.md", []byte(fates))
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	c, err := Open(s, Options{Survive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p := NewPlayer(c)
+	if err := p.Boot(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range until {
+		if report, _ := p.Step(s, i); !report.OK {
+			t.Fatal(report)
+		}
+	}
+	return c, p, s
+}
+
+// says runs one command that is refused, and looks at why.
+func (p *Player) says(t *testing.T, text string, words ...string) {
+	t.Helper()
+	command, mistake := Parse(text)
+	if mistake != nil {
+		t.Fatal(mistake)
+	}
+	ended := false
+	p.Executor.Run(command, "test", func(_ Result, err *Error) {
+		ended = true
+		for _, word := range words {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %v, without %q", text, err, word)
+			}
+		}
+		if err != nil && strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%s: %v", text, err)
+		}
+	})
+	if !ended {
+		t.Errorf("%s: no answer", text)
+	}
+}
+
+func TestCommandToAClientThatIsDownHearsWhyItIs(t *testing.T) {
+	c, p, _ := playedUpTo(t, 4)
+	c3, _ := c.Named("c3")
+	p1, _ := c.Named("p1")
+	if err := c.Kill(p1); err != nil {
+		t.Fatal(err)
+	}
+	p.says(t, "flush p1", "producer p1 was killed at 2.", "restart p1")
+	c.Guard(c3, func() { panic("position -7 of o-0") })
+	for _, text := range []string{"poll c3", "seek c3 0", "commit c3"} {
+		p.says(t, text, "consumer c3 went down by itself at 2.", "(invariant): position -7 of o-0",
+			"restart c3")
+	}
+	if err := c.Restart(c3); err != nil {
+		t.Fatal(err)
+	}
+	if fate := c.Fate(c3); fate != "" {
+		t.Errorf("a client that runs %s", fate)
+	}
+}
+
+func TestBrokenInvariantFailsTheStepAndSaysTheValues(t *testing.T) {
+	c, p, s := playedUpTo(t, 3)
+	id, _ := c.Named("c3")
+	p.Executor.config.Client().After(0, func() {
+		c.Guard(id, func() { panic("position -7 of o-0") })
+	})
+	report, _ := p.Step(s, 3)
+	if report.OK || !strings.Contains(report.Text, "consumer c3 went down by a broken invariant: "+
+		"position -7 of o-0, in scenarios.TestBroken") {
+		t.Errorf("the step: %+v", report)
+	}
+	if whole := p.Run(context.Background(), s); whole.OK || len(whole.Steps) != 1 {
+		t.Errorf("it went on: %+v", whole)
+	}
+}
