@@ -30,7 +30,7 @@ type Auditor struct {
 	pull       pull
 	metadata   event.Offset                        // committed
 	replayed   map[event.NodeID]event.Offset       // of the metadata log, by node
-	deleted    map[string]event.Offset             // where topics were deleted last, by name
+	deleted    map[string][]event.Offset           // where topics of a name were deleted
 	owners     map[generation]map[key]event.NodeID // by the consumers' own word
 	// transactions are the states of transactional ids.
 	transactions map[string]string
@@ -42,6 +42,7 @@ type Auditor struct {
 type key struct {
 	topic string
 	index int32
+	life  int // how many topics of the name were deleted before
 }
 
 // generation is one of a consumer group.
@@ -85,7 +86,7 @@ type replica struct {
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
 		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{},
-		replayed: map[event.NodeID]event.Offset{}, deleted: map[string]event.Offset{}}
+		replayed: map[event.NodeID]event.Offset{}, deleted: map[string][]event.Offset{}}
 }
 
 // Violations lists the broken promises, oldest first.
@@ -141,18 +142,19 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		a.changed(r.Rule, c.PartitionChanged(r))
 	case event.KindTopicDeleted:
 		e := c.TopicDeleted(r)
+		a.deleted[e.Topic] = append(a.deleted[e.Topic], a.metadata)
 		for k := range a.partitions {
-			if k.topic == e.Topic {
+			if k.topic == e.Topic && k.life < len(a.deleted[e.Topic])-livesMax {
 				delete(a.partitions, k)
 			}
 		}
 		a.recent = [8]*partition{}
-		a.deleted[e.Topic] = a.metadata
 	case event.KindLogOpened:
 		e := c.LogOpened(r)
 		rep := a.replica(e.Topic, e.Partition, r.Node)
 		rep.logEnd, rep.highWatermark, rep.leads = e.LogEndOffset, e.HighWatermark, false
 		rep.cut(e.LogEndOffset)
+		rep.shorten(e.LogStartOffset)
 	case event.KindBatchAppended:
 		a.appended(r, c.BatchAppended(r))
 	case event.KindLogTruncated:
@@ -167,7 +169,7 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		a.replica(e.Topic, e.Partition, r.Node).leads = false
 	case event.KindReplicaRemoved:
 		e := c.ReplicaRemoved(r)
-		delete(a.partition(e.Topic, e.Partition).replicas, r.Node)
+		delete(a.partition(r.Node, e.Topic, e.Partition).replicas, r.Node)
 	case event.KindReplicaFetched:
 		e := c.ReplicaFetched(r)
 		a.replica(e.Topic, e.Partition, r.Node).fetched[e.Replica] = e.Offset
@@ -223,7 +225,7 @@ func (a *Auditor) assigned(node event.NodeID, e event.PartitionAssigned) {
 		a.owners[g] = owners
 		delete(a.owners, generation{e.Group, e.Generation - generationsKept})
 	}
-	k := key{e.Topic, e.Partition}
+	k := key{topic: e.Topic, index: e.Partition}
 	if other, owned := owners[k]; owned && other != node {
 		a.blame("group.one-owner", "nodes %d and %d both own %s-%d in generation %d of group %s",
 			other, node, e.Topic, e.Partition, e.Generation, e.Group)
@@ -237,8 +239,24 @@ func (a *Auditor) blame(promise, format string, args ...any) {
 	}
 }
 
-func (a *Auditor) partition(topic string, index int32) *partition {
-	k := key{topic, index}
+// livesMax is how many deleted topics of one name are kept for nodes that still replay them.
+const livesMax = 8
+
+// life tells which of the topics of one name a node speaks of: it may still be with one that the
+// controllers have deleted.
+func (a *Auditor) life(node event.NodeID, topic string) int {
+	deleted := a.deleted[topic]
+	replayed, known := a.replayed[node]
+	life := len(deleted)
+	for known && life > 0 && deleted[life-1] > replayed {
+		life--
+	}
+	return life
+}
+
+// partition is one as a node knows it.
+func (a *Auditor) partition(node event.NodeID, topic string, index int32) *partition {
+	k := key{topic, index, a.life(node, topic)}
 	slot := &a.recent[(len(topic)+int(index))&(len(a.recent)-1)]
 	if p := *slot; p != nil && p.key == k {
 		return p
@@ -255,7 +273,7 @@ func (a *Auditor) partition(topic string, index int32) *partition {
 }
 
 func (a *Auditor) replica(topic string, index int32, node event.NodeID) *replica {
-	p := a.partition(topic, index)
+	p := a.partition(node, topic, index)
 	r := p.replicas[node]
 	if r == nil {
 		_, logEnd := a.blank()
@@ -308,7 +326,7 @@ func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
 
 // changed notes what the controllers committed.
 func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
-	p := a.partition(e.Topic, e.Partition)
+	p := a.partition(event.NoNode, e.Topic, e.Partition)
 	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
 	p.since = min(p.since, e.PartitionEpoch)
 	if e.Leader != e.LeaderBefore {
@@ -318,10 +336,7 @@ func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 
 // decided checks that an ISR in use is one that the controllers committed.
 func (a *Auditor) decided(topic string, index, epoch int32, isr []event.NodeID, node event.NodeID) {
-	if a.replayed[node] < a.deleted[topic] {
-		return // it is still with an earlier topic of that name
-	}
-	p := a.partition(topic, index)
+	p := a.partition(node, topic, index)
 	committed, known := p.decided[epoch]
 	if !known && epoch < p.since {
 		return
@@ -347,7 +362,7 @@ func sameSet(a, b []event.NodeID) bool {
 
 // becameLeader checks that nothing committed is missing from the new leader's log.
 func (a *Auditor) becameLeader(r *event.Record, e event.BecameLeader) {
-	p := a.partition(e.Topic, e.Partition)
+	p := a.partition(r.Node, e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, r.Node)
 	rep.leads, rep.isr, rep.proposed = true, e.Isr, nil
 	rep.highWatermark, rep.lastStable = e.HighWatermark, e.LastStableOffset
@@ -365,7 +380,7 @@ func (a *Auditor) becameLeader(r *event.Record, e event.BecameLeader) {
 
 // moved checks a high watermark against what the leader can know.
 func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
-	p := a.partition(e.Topic, e.Partition)
+	p := a.partition(node, e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, node)
 	rep.highWatermark = e.After
 	a.stable(node, e)

@@ -121,6 +121,24 @@ func TestIsrThatTheControllersDidNotCommitIsBlamed(t *testing.T) {
 	s.judged(t, "isr.only-by-controller")
 }
 
+// TestBrokerThatStillReplaysADeletedTopicIsJudgedByThatTopic is about a broker that stood still
+// while a topic was deleted and one of its name was made.
+func TestBrokerThatStillReplaysADeletedTopicIsJudgedByThatTopic(t *testing.T) {
+	for isr, promise := range map[event.NodeID]string{1: "", 2: "isr.only-by-controller"} {
+		s := tell()
+		event.PartitionChanged{Topic: "t", PartitionEpoch: 5, Leader: 1, LeaderBefore: 1,
+			Isr: []event.NodeID{1}}.Emit(s.by[101], event.RuleNone)
+		event.MetadataCommitted{HighWatermark: 5}.Emit(s.by[101], event.RuleNone)
+		event.MetadataReplayed{Offset: 4}.Emit(s.by[1], event.RuleNone)
+		event.TopicDeleted{Topic: "t"}.Emit(s.by[101], event.RuleNone)
+		event.PartitionChanged{Topic: "t", Leader: 2, LeaderBefore: 2, PartitionEpoch: 5,
+			Isr: []event.NodeID{2}}.Emit(s.by[101], event.RuleNone)
+		event.IsrChanged{Topic: "t", Isr: []event.NodeID{isr}, PartitionEpoch: 5}.
+			Emit(s.by[1], event.RuleNone)
+		s.judged(t, promise)
+	}
+}
+
 func TestMetadataAppliedBeforeItIsCommittedIsBlamed(t *testing.T) {
 	s := tell()
 	event.MetadataCommitted{HighWatermark: 5}.Emit(s.by[101], event.RuleNone)

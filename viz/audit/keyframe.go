@@ -24,7 +24,7 @@ func (a *Auditor) Begin(s *model.State) {
 }
 
 func (a *Auditor) beginPartition(topic string, from *model.Partition) {
-	p := a.partition(topic, from.Index)
+	p := a.partition(event.NoNode, topic, from.Index)
 	if from.Known {
 		p.decided[from.PartitionEpoch], p.since = from.Isr, from.PartitionEpoch
 	}

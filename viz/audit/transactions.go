@@ -36,6 +36,9 @@ func (a *Auditor) transactionEvent(c *event.Chunk, r *event.Record) {
 			a.blame("lso.told-once", "node %d has last stable offset %d of %s-%d and tells %d", r.Node,
 				rep.lastStable, e.Topic, e.Partition, e.After)
 		}
+	case event.KindLogStartOffsetMoved:
+		e := c.LogStartOffsetMoved(r)
+		a.replica(e.Topic, e.Partition, r.Node).shorten(e.After)
 	case event.KindTransactionStateChanged:
 		a.transactionChanged(c.TransactionStateChanged(r))
 	}
@@ -76,6 +79,14 @@ func (r *replica) cut(end event.Offset) {
 		}
 	}
 	r.lastStable = min(r.lastStable, end)
+}
+
+// shorten forgets what retention has deleted, of open transactions too: as in Kafka the last stable
+// offset may then lie at the log's start, where the rest of them begins.
+func (r *replica) shorten(start event.Offset) {
+	for i := range r.open {
+		r.open[i].first = max(r.open[i].first, start)
+	}
 }
 
 // stable checks what readers with read_committed may see now: nothing of a transaction whose end is

@@ -69,3 +69,11 @@ func TestDecidedTransactionThatEndsOtherwiseIsBlamed(t *testing.T) {
 	}
 	s.judged(t, "txn.decided-stays")
 }
+
+func TestOpenTransactionThatRetentionHasShortenedBeginsAtTheLogsStart(t *testing.T) {
+	s := tell()
+	s.transaction()
+	event.LogStartOffsetMoved{Topic: "t", Before: 0, After: 1}.Emit(s.by[1], event.RuleNone)
+	s.shows(0, 1, 1)
+	s.judged(t, "")
+}
