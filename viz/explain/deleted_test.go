@@ -173,7 +173,7 @@ func TestLastStableOffsetOfAFreshLeaderIsItsHighWatermark(t *testing.T) {
 		t.Fatalf("the leader has learnt its high watermark too early: %s", a.Title)
 	}
 	r.says(a.Why, "own high watermark", event.RuleLastStableOffset, event.KindBecameLeader)
-	r.says(a.Why, "heard from the leader before: 0", event.RuleHighWatermarkFromLeader,
+	r.says(a.Why, "with what its own disk told when it opened its log", event.RuleNone,
 		event.KindBecameLeader)
 	r.says(a.NotYet, "has not fetched from this leader yet", event.RuleHighWatermarkMinOfIsr,
 		event.KindBecameLeader)

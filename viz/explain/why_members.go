@@ -160,8 +160,9 @@ func (w *witness) whyAck(a *Answer) {
 			reached = l.HighWatermark
 		}
 		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "The produce of %s waits "+
-			"at %s since %s for the high watermark to reach %d; it is %d. It fails at %s at the latest.",
-			w.who(wait.For), w.who(wait.Node), clock(wait.Since), wait.Needs, reached, clock(wait.Due))
+			"at %s since %s for the high watermark to reach %d; it is %d. %s", w.who(wait.For),
+			w.who(wait.Node), clock(wait.Since), wait.Needs, reached,
+			w.atLatest(&wait, "It fails at %s at the latest."))
 	}
 	if len(waits) > 0 && l != nil {
 		w.notRisen(a, l)
@@ -188,9 +189,24 @@ func (w *witness) whyFetch(a *Answer) {
 	}
 	for _, wait := range waits {
 		a.notYet(w.waits[wait.ID], event.RuleLongPoll, "The fetch of %s waits at %s since %s for "+
-			"offset %d to be passed; it is answered at %s at the latest, with or without records.",
-			w.who(wait.For), w.who(wait.Node), clock(wait.Since), wait.Needs-1, clock(wait.Due))
+			"offset %d to be passed. %s", w.who(wait.For), w.who(wait.Node), clock(wait.Since),
+			wait.Needs-1, w.atLatest(&wait, "It is answered at %s at the latest, with or without "+
+				"records."))
 	}
+	if l == nil {
+		w.noLeader(a)
+	} else if n := w.state.Node(l.Node); n != nil && n.Paused {
+		w.absence(a, l.Node, "leads "+w.name())
+	}
+}
+
+// atLatest says when a wait ends whatever happens: not while who would end it stands still.
+func (w *witness) atLatest(wait *model.Wait, otherwise string) string {
+	if n := w.state.Node(wait.Node); n == nil || !n.Paused {
+		return fmt.Sprintf(otherwise, clock(wait.Due))
+	}
+	return fmt.Sprintf("Its time ends at %s, but %s is paused and answers nothing before it goes on.",
+		clock(wait.Due), w.who(wait.Node))
 }
 
 // waiting lists the waits on this partition, the oldest first.

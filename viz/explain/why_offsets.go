@@ -42,10 +42,47 @@ func (w *witness) risen(a *Answer, l *model.Log) {
 		return
 	}
 	if reign != nil {
-		a.why(reign, event.RuleHighWatermarkFromLeader, "%s began to lead at %s with what it had "+
-			"heard from the leader before: %d.", capital(w.who(l.Node)), clock(reign.At),
-			reign.chunk.BecameLeader(reign.Record).HighWatermark)
+		w.begun(a, l.Node, reign)
 	}
+}
+
+// begun says where a leader that has not moved the high watermark yet has it from.
+func (w *witness) begun(a *Answer, node event.NodeID, reign *fact) {
+	e, who := reign.chunk.BecameLeader(reign.Record), capital(w.who(node))
+	opened := w.last(event.KindLogOpened, node)
+	heard := newer(w.last(event.KindHighWatermarkMoved, node), w.last(event.KindBatchAppended, node))
+	switch {
+	case e.LeaderEpoch == 0 && e.HighWatermark == 0:
+		a.why(reign, event.RuleNone, "%s began to lead at %s, the first to do so, and nothing was "+
+			"committed yet: the high watermark began at 0.", who, clock(reign.At))
+	case opened.seq() > heard.seq():
+		a.why(reign, event.RuleNone, "%s began to lead at %s with what its own disk told when it "+
+			"opened its log at %s: %d.", who, clock(reign.At), clock(opened.At), e.HighWatermark)
+		w.powerTook(a, node)
+	default:
+		a.why(reign, event.RuleHighWatermarkFromLeader, "%s began to lead at %s with what it had "+
+			"heard from the leader before: %d.", who, clock(reign.At), e.HighWatermark)
+	}
+}
+
+// powerTook says what a power cut took from the end of a node's log, if one did and nothing was
+// appended since.
+func (w *witness) powerTook(a *Answer, node event.NodeID) bool {
+	appended := w.last(event.KindBatchAppended, node)
+	stopped := w.last(event.KindNodeStopped, node)
+	opened := w.last(event.KindLogOpened, node)
+	if appended == nil || stopped.seq() < appended.seq() || opened.seq() < stopped.seq() {
+		return false
+	}
+	cut, end := stopped.chunk.NodeStopped(stopped.Record), opened.chunk.LogOpened(opened.Record)
+	had := appended.chunk.BatchAppended(appended.Record).LastOffset + 1
+	if cut.How != "power-cut" || end.LogEndOffset >= had {
+		return false
+	}
+	a.why(stopped, event.RuleNone, "The power cut at %s took what the disk of %s had not synced: its "+
+		"log ended at %d before, and at %d when it was opened again.", clock(stopped.At),
+		w.who(node), had, end.LogEndOffset)
+	return true
 }
 
 // notRisen says what the high watermark waits for.
@@ -171,6 +208,15 @@ func (w *witness) underWay(follower, leader event.NodeID) []*model.Message {
 	return found
 }
 
+// sinceReign says that a leader has appended nothing.
+func (w *witness) sinceReign(a *Answer, node event.NodeID) {
+	f := newer(w.last(event.KindLogOpened, node), w.last(event.KindBecameLeader, node))
+	if f != nil {
+		a.why(f, event.RuleNone, "%s has appended nothing since %s.", capital(w.who(node)),
+			clock(f.At))
+	}
+}
+
 func (w *witness) whyLogEnd(a *Answer) {
 	l := w.leading()
 	if l == nil {
@@ -179,7 +225,9 @@ func (w *witness) whyLogEnd(a *Answer) {
 		return
 	}
 	a.Title = fmt.Sprintf("The leader's log of %s ends at %d.", w.name(), l.LogEndOffset)
-	if f := w.last(event.KindBatchAppended, l.Node); f != nil {
+	if w.powerTook(a, l.Node) {
+		w.sinceReign(a, l.Node)
+	} else if f := w.last(event.KindBatchAppended, l.Node); f != nil {
 		e := f.chunk.BatchAppended(f.Record)
 		what := fmt.Sprintf("offsets %d to %d", e.BaseOffset, e.LastOffset)
 		if e.BaseOffset == e.LastOffset {
@@ -187,9 +235,8 @@ func (w *witness) whyLogEnd(a *Answer) {
 		}
 		a.why(f, event.RuleNone, "%s appended %s at %s, in leader epoch %d.", capital(w.who(l.Node)),
 			what, clock(f.At), e.LeaderEpoch)
-	} else if f := newer(w.last(event.KindLogOpened, l.Node),
-		w.last(event.KindBecameLeader, l.Node)); f != nil {
-		a.why(f, event.RuleNone, "%s has appended nothing since.", capital(w.who(l.Node)))
+	} else {
+		w.sinceReign(a, l.Node)
 	}
 	for _, other := range w.partition.Logs {
 		if other.Node != l.Node && other.LogEndOffset < l.LogEndOffset {
