@@ -90,3 +90,23 @@ func TestDiagramStandsOnTheScrubber(t *testing.T) {
 	v.keys("t")
 	v.wait(`at("timeline").hidden`)
 }
+
+// TestSignOfTheLogEndAndWhatWaitsDoNotMeet is about a compacted log, in which the water is high.
+func TestSignOfTheLogEndAndWhatWaitsDoNotMeet(t *testing.T) {
+	v := open(t)
+	v.command("topic users replicas=1,2,3 cleanup.policy=compact")
+	v.command("consumer c1 topic=users group=g") // readers take room from the logs
+	v.command("consumer c2 topic=users")
+	v.command("send users key=k{n} value=a times=10000")
+	v.wait(`text("leo-users-0-1") === "10,000" && text("waits-1").includes("wait")`)
+	// They move to their places, so it counts only when it stays.
+	apart := `(() => { const end = at("why-leo-1").getBoundingClientRect();
+		const are = [...at("waits-1").children].every((li) => { const wait = li.getBoundingClientRect();
+			return wait.width > 0 && (wait.left >= end.right || wait.bottom <= end.top + 1); });
+		window.apart = are ? (window.apart ?? 0) + 1 : 0;
+		return window.apart > 40; })()`
+	v.wait(apart)
+	v.click("toggle-timeline")
+	evaluate[int](v, `window.apart = 0`)
+	v.wait(apart)
+}

@@ -54,7 +54,7 @@ export function drawTank(view, node) {
 			},
 		},
 		h('div', { class: 'tank-glass' }, copy && drawLog(view, node, copy, top)),
-		copy && isLeader && drawWaiting(view, node.id),
+		copy && isLeader && drawWaiting(view, copy, top),
 		isLeader &&
 			h(
 				'button',
@@ -247,26 +247,41 @@ const WAIT_WORDS = {
 };
 const isFetch = /fetch$/;
 
-function drawWaiting({ scene, act }, id) {
+const LINE = 0.95; // rem of such a wait
+const ABOVE = 1.05; // rem over the first of them
+const SIGN = 1.4; // rem that the sign of the log end is high
+const WAIT_LETTER = 0.37; // rem
+
+/** What waits stands over the sign of the log end, or beside it where the water is too high for
+ *  that; then only its number where the words have no room. */
+function drawWaiting({ scene, geometry, act }, copy, top) {
+	const { id, leo } = copy;
 	const counts = new Map();
 	for (const wait of scene.waits) {
 		if (!wait.isHere) continue;
 		const what = isFetch.test(wait.what) ? 'fetch' : wait.what;
 		if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
 	}
+	const waits = [...counts].sort().reverse().slice(0, WAITS_MOST);
+	const unit = geometry.columns[id].tankWidth / (geometry.cellWidth + 2.2);
+	const isBeside = top(leo) / unit < ABOVE + waits.length * LINE + SIGN;
+	const room = isBeside ? geometry.cellWidth - 2 - shortOffset(leo).length * 0.57 : Infinity;
 	return h(
 		'ul',
 		{
-			class: 'waiting',
+			class: cls('waiting', { beside: isBeside }),
+			style: { top: isBeside ? `${top(leo)}px` : '' },
 			'aria-label': 'Requests waiting at the leader',
 			'data-testid': `waits-${id}`,
 		},
-		[...counts].sort().reverse().slice(0, WAITS_MOST).map(([what, n]) => {
+		waits.map(([what, n]) => {
 			const words = WAIT_WORDS[what] ?? [what, what];
 			const text = n === 1 ? words[0] : `${n} ${words[1]}`;
+			const short = text.length * WAIT_LETTER > room && h('span', { 'aria-hidden': 'true' }, n);
 			const of = what === 'produce' ? 'ack' : 'fetch';
 			return h('li', { key: what }, icon('waiting'), h('button', { type: 'button',
-				'data-testid': `why-${of}-${id}`, onClick: () => act.why(of) }, text));
+				'data-testid': `why-${of}-${id}`, title: text, onClick: () => act.why(of) },
+			short, short ? h('span', { class: 'visually-hidden' }, text) : text));
 		}),
 	);
 }
