@@ -116,3 +116,25 @@ func TestWhoeverClosesAConsumerTwiceHearsTwice(t *testing.T) {
 	}
 	d.until("both hear", time.Minute, func() bool { return heard == 2 })
 }
+
+// TestManyRecordsAtOnceTakeNoNodeDown has links without latency, over which a send of many records
+// would happen at one instant.
+func TestManyRecordsAtOnceTakeNoNodeDown(t *testing.T) {
+	c, err := New(Config{Seed: 3, PanicThrough: true}) // without events, which are many
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	must(t, c.Start())
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "1", 1, 2, 3)
+	for i := range 4 {
+		d.consumer(string(rune('a'+i)), consumerConfig(t, "orders"))
+	}
+	var result *client.SendResult
+	c.Client().Send(client.SendRequest{Topic: "orders", Partition: 0, Acks: -1, Times: 60_000},
+		func(r client.SendResult) { result = &r })
+	d.until("all are acknowledged", time.Minute, func() bool { return result != nil })
+	if result.Code != 0 || result.Acknowledged != 60_000 {
+		t.Errorf("%+v", *result)
+	}
+}
