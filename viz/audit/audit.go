@@ -246,8 +246,11 @@ const livesMax = 8
 // controllers have deleted.
 func (a *Auditor) life(node event.NodeID, topic string) int {
 	deleted := a.deleted[topic]
-	replayed, known := a.replayed[node]
 	life := len(deleted)
+	if life == 0 {
+		return 0
+	}
+	replayed, known := a.replayed[node]
 	for known && life > 0 && deleted[life-1] > replayed {
 		life--
 	}
