@@ -170,7 +170,8 @@ func (s *State) partition(topic string, index int32) *Partition {
 	}
 	t := s.topic(topic)
 	p := &Partition{Topic: topic, Index: index, Leader: event.NoNode, MinIsr: t.MinIsr,
-		Replicas: noNodes, Isr: noNodes, Elr: noNodes, LastKnownElr: noNodes, Logs: []*Log{}}
+		Replicas: noNodes, Isr: noNodes, Elr: noNodes, LastKnownElr: noNodes, Logs: []*Log{},
+		Committed: []Committed{}}
 	t.Partitions = insertSorted(t.Partitions, p, func(a, b *Partition) int {
 		return cmp.Compare(a.Index, b.Index)
 	})

@@ -18,6 +18,9 @@ func (s *State) applyMetadata(c *event.Chunk, r *event.Record) {
 	case event.KindTopicCreated:
 		e := c.TopicCreated(r)
 		t := s.topic(e.Topic)
+		if t.TopicID != e.TopicID {
+			t.forgetCommitted()
+		}
 		t.TopicID, t.ReplicationFactor, t.Deleted = e.TopicID, e.ReplicationFactor, false
 		t.setMinIsr(e.MinIsr)
 	case event.KindTopicDeleted:
@@ -88,6 +91,14 @@ func (s *State) applyBroker(c *event.Chunk, r *event.Record) {
 		n.Fenced = false
 	case event.KindBrokerInControlledShutdown:
 		n.ControlledShutdown = true
+	}
+}
+
+// forgetCommitted begins a topic that has the name of a former one, of which a broker that was down
+// may still hold replicas.
+func (t *Topic) forgetCommitted() {
+	for _, p := range t.Partitions {
+		p.Committed = []Committed{}
 	}
 }
 

@@ -27,6 +27,9 @@ func (s *State) applyReplica(c *event.Chunk, r *event.Record) {
 	case event.KindHighWatermarkMoved:
 		e := c.HighWatermarkMoved(r)
 		l.HighWatermark, l.LastStableOffset = e.After, e.LastStableOffset
+		if l.Role == "leader" {
+			p.commitBelow(l)
+		}
 	case event.KindBecameLeader:
 		l.becameLeader(p, c.BecameLeader(r))
 	case event.KindBecameFollower:
@@ -49,10 +52,46 @@ func (l *Log) becameLeader(p *Partition, e event.BecameLeader) {
 	l.HighWatermark, l.LastStableOffset = e.HighWatermark, e.LastStableOffset
 	l.Isr, l.Proposed, l.Followers = copied(e.Isr), nil, []Follower{}
 	p.MinIsr = e.MinIsr
+	p.commitBelow(l)
 	if !p.Known {
 		p.Leader, p.LeaderEpoch, p.PartitionEpoch = l.Node, e.LeaderEpoch, e.PartitionEpoch
 		p.Replicas, p.Isr = copied(e.Replicas), copied(e.Isr)
 	}
+}
+
+// Committed says that of the records written in an epoch those below To were committed.
+type Committed struct {
+	Epoch event.Epoch  `json:"epoch"`
+	To    event.Offset `json:"to,string"`
+}
+
+// commitBelow keeps that what lies below a leader's high watermark is committed, epoch by epoch: an
+// offset alone names no record.
+func (p *Partition) commitBelow(l *Log) {
+	end := l.LogEndOffset
+	for _, e := range slices.Backward(l.Epochs) {
+		to := min(end, l.HighWatermark)
+		end = e.StartOffset
+		if to > e.StartOffset && !p.commitTo(e.Epoch, to) {
+			return // what is older was committed with this
+		}
+	}
+}
+
+func (p *Partition) commitTo(epoch event.Epoch, to event.Offset) (isNew bool) {
+	at, found := slices.BinarySearchFunc(p.Committed, epoch, func(c Committed, e event.Epoch) int {
+		return cmp.Compare(c.Epoch, e)
+	})
+	if !found {
+		p.Committed = slices.Insert(p.Committed, at, Committed{Epoch: epoch, To: to})
+		if len(p.Committed) > epochsMax {
+			p.Committed = slices.Delete(p.Committed, 0, len(p.Committed)-epochsMax)
+		}
+		return true
+	}
+	isNew = p.Committed[at].To < to
+	p.Committed[at].To = max(p.Committed[at].To, to)
+	return isNew
 }
 
 func (l *Log) fetched(replica event.NodeID, offset event.Offset, at int64) {

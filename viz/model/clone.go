@@ -34,6 +34,7 @@ func (s *State) Clone() *State {
 // never changed, so that copies may share them.
 func (p *Partition) detach() {
 	p.Records = p.Records.clone()
+	p.Committed = slices.Clone(p.Committed)
 	p.Logs = clonePointers(p.Logs, func(l *Log) {
 		l.Followers = slices.Clone(l.Followers)
 		l.Epochs = slices.Clone(l.Epochs)

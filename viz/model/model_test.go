@@ -348,3 +348,32 @@ func TestConsumerThatGoesOnFromItsGroupKnowsTheCommittedOffset(t *testing.T) {
 		t.Errorf("after its restart the committed offset is %d, not 3", part().Committed)
 	}
 }
+
+func TestWhatALeaderCommittedStaysCommittedUnderALeaderThatDoesNotKnow(t *testing.T) {
+	s := newStory(t)
+	s.tell(0, event.TopicCreated{Topic: "orders", TopicID: "first"})
+	for node := range event.NodeID(3) {
+		s.tell(node+1, event.LeaderEpochStarted{Topic: "orders"}, appended(0, 2, 0))
+	}
+	s.tell(1, event.BecameLeader{Topic: "orders"}, event.HighWatermarkMoved{Topic: "orders", After: 2})
+	s.tell(3, event.HighWatermarkMoved{Topic: "orders", After: 3}) // a follower's says nothing
+	s.tell(2, event.LeaderEpochStarted{Topic: "orders", LeaderEpoch: 1, StartOffset: 3},
+		event.BecameLeader{Topic: "orders", LeaderEpoch: 1, HighWatermark: 1})
+	committed := func() []Committed { return s.state.Partition("orders", 0).Committed }
+	want := []Committed{{Epoch: 0, To: 2}}
+	if !slices.Equal(committed(), want) {
+		t.Errorf("committed is %v, want %v", committed(), want)
+	}
+	kept := s.state.Clone()
+	s.tell(2, appended(3, 4, 1), event.HighWatermarkMoved{Topic: "orders", Before: 1, After: 4})
+	if next := []Committed{{Epoch: 0, To: 3}, {Epoch: 1, To: 4}}; !slices.Equal(committed(), next) {
+		t.Errorf("after the next leader's rise committed is %v, want %v", committed(), next)
+	}
+	if got := kept.Partition("orders", 0).Committed; !slices.Equal(got, want) {
+		t.Errorf("folding on changed a copy's: %v", got)
+	}
+	s.tell(0, event.TopicCreated{Topic: "orders", TopicID: "second"})
+	if len(committed()) != 0 {
+		t.Errorf("a topic made again has committed %v", committed())
+	}
+}

@@ -167,6 +167,9 @@ type Partition struct {
 	// epoch at the same offset. Described counts all there ever were.
 	Records   Window[Described] `json:"records"`
 	Described int64             `json:"described"`
+	// Committed says what a leader's high watermark has ever passed, oldest epoch first. A leader that
+	// comes later may not know it yet, and what was cut was committed all the same.
+	Committed []Committed `json:"committed"`
 }
 
 // Log is one node's replica: its role and its log. It outlives the node's incarnation, as files do.

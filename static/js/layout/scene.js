@@ -109,6 +109,7 @@ function partitionOf(partition) {
 		copies: new Map(listOf(partition.copies).map((copy) => [copy.node, copy])),
 		described: partition.records ?? [],
 		describedEver: partition.described,
+		committed: listOf(partition.committed).map(({ epoch, to }) => ({ epoch, to: number(to) })),
 	};
 }
 

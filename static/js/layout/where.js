@@ -14,6 +14,7 @@ import { mayHang, threadAt } from './threads.js';
  */
 
 const LOST = 'lost';
+const DELETED = 'deleted';
 const ANOTHER = 'another record';
 const BELIEFS = { acknowledged: 'acknowledged', failed: 'failed', unknown: 'unknown to it' };
 
@@ -32,8 +33,8 @@ export function whereabouts(scene, follow, belief = '') {
 	const holders = brokers.map((id) => atBroker(scene, id, follow));
 	const leading = focus.leading;
 	const isThere = leading !== null && holds(leading, follow);
-	const isCommitted = isThere && follow.offset < leading.hw;
-	const end = committed(focus, follow, isThere, isCommitted);
+	const isCommitted = (isThere && follow.offset < leading.hw) || wasCommitted(focus, follow);
+	const end = committed(scene, follow, isThere, isCommitted);
 	return [
 		sent(scene, follow, holders, belief),
 		...holders,
@@ -59,6 +60,29 @@ function inOrder(focus) {
 /** Whether a copy holds the record, and not another one at its offset. */
 export const holds = (copy, { offset, epoch }) =>
 	Boolean(copy) && !isHole(copy, offset) && epochIn(copy, offset) === epoch;
+
+/** Whether a leader's high watermark has ever passed the record, whoever leads now. */
+const wasCommitted = ({ committed }, { offset, epoch }) =>
+	committed.some((mark) => mark.epoch === epoch && offset < mark.to);
+
+/** Whether a log begins beyond the record by now. */
+const isDeleted = (copy, { offset }) => offset < copy.start;
+
+/** Whether the history goes on without the record: nobody has it any more, or the leader writes
+ *  in a later epoch where it was. */
+function isLost({ focus, seq }, follow) {
+	const { copies, leading, epoch } = focus;
+	if (leading && (holds(leading, follow) || isHole(leading, follow.offset) ||
+		isDeleted(leading, follow))) return false;
+	const all = [...copies.values()];
+	if (!all.some((copy) => holds(copy, follow))) {
+		const was = wasCommitted(focus, follow) || (follow.seq > 0 && seq >= follow.seq);
+		if (was || all.some((copy) => wasCut(copy, follow))) return true;
+	}
+	return Boolean(leading) && epoch > follow.epoch && (leading.leo > follow.offset ||
+		leading.epochs.some((e) =>
+			e.epoch > follow.epoch && e.from <= follow.offset && e.from < leading.leo));
+}
 
 /** Whether the record that is followed is the one that was picked, on whichever broker. */
 export const isPicked = ({ focus }, { select, follow }) =>
@@ -91,6 +115,7 @@ function atBroker({ focus, brokers }, id, follow) {
 		if (copy && isHole(copy, follow.offset)) {
 			return { ...station, status: 'gone', note: 'compacted' };
 		}
+		if (copy && isDeleted(copy, follow)) return { ...station, status: 'gone', note: DELETED };
 		const isTaken = copy && follow.offset < copy.leo;
 		return isTaken
 			? { ...station, status: 'gone', note: ANOTHER }
@@ -106,16 +131,17 @@ function atBroker({ focus, brokers }, id, follow) {
 const wasCut = (copy, { offset, epoch }) =>
 	copy.everCut.some((b) => b.epoch === epoch && b.base <= offset && offset <= b.last);
 
-function committed(focus, follow, isThere, isCommitted) {
+function committed(scene, follow, isThere, isCommitted) {
+	const { focus } = scene;
 	const station = { id: 'committed', label: 'committed' };
-	if (focus.leading === null) return { ...station, status: 'ahead', note: 'no leader' };
+	if (isLost(scene, follow)) return { ...station, status: 'gone', note: LOST };
+	if (focus.leading === null) {
+		return { ...station, status: isCommitted ? 'here' : 'ahead', note: 'no leader' };
+	}
 	if (isHole(focus.leading, follow.offset)) {
 		return { ...station, status: 'gone', note: 'compacted' };
 	}
-	const copies = [...focus.copies.values()];
-	const isLost = !isThere && (follow.offset < focus.hw ||
-		(!copies.some((copy) => holds(copy, follow)) && copies.some((copy) => wasCut(copy, follow))));
-	if (isLost) return { ...station, status: 'gone', note: LOST };
+	if (isDeleted(focus.leading, follow)) return { ...station, status: 'gone', note: DELETED };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
 	if (isThere && !thread && isObscure(focus.leading, follow.offset)) {
@@ -124,9 +150,12 @@ function committed(focus, follow, isThere, isCommitted) {
 	return {
 		...station,
 		status: isCommitted && thread !== 'open' ? 'here' : 'ahead',
-		note: thread === 'open' ? 'transaction open' : `HW ${shortOffset(focus.hw)}`,
+		note: thread === 'open' ? 'transaction open' : hwNote(focus, follow, isCommitted),
 	};
 }
+
+const hwNote = ({ hw }, { offset }, isCommitted) =>
+	isCommitted && offset >= hw ? `HW is ${shortOffset(hw)} now` : `HW ${shortOffset(hw)}`;
 
 /** Whether nothing tells a record from a marker or an aborted one: no event told of it, or its
  *  batch is no longer kept and there were transactions around it. */
@@ -215,10 +244,14 @@ function read(scene, follow, isCommitted, isLost) {
 			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;
 			return { ...station, status: 'here', note: `committed${who}` };
 		}
-		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso;
+		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso &&
+			follow.offset < scene.focus.hw;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
 		if (reader.began !== null && follow.offset < reader.began) {
 			return { ...station, status: 'gone', note: `reads from ${shortOffset(reader.began)}` };
+		}
+		if (leading && isDeleted(leading, follow) && !hasPassed(reader, follow.offset)) {
+			return { ...station, status: 'gone', note: DELETED };
 		}
 		if (!isCommitted || !hasPassed(reader, follow.offset)) {
 			return { ...station, status: 'ahead', note: 'not yet' };
@@ -259,15 +292,27 @@ export function meaningOf(scene, { event, node, fields }, follow) {
 	return '';
 }
 
-/** Why the followed record is not committed; '' when it is, or is gone.
+/** Why the followed record is not committed, or not known to be; '' when it is, or is gone.
  *  @param {object} scene @param {Follow} follow @returns {string} */
 export function whyNotYet(scene, follow) {
 	const { focus } = scene;
 	if (!isOf(focus, follow)) return '';
 	const { leading } = focus;
 	const name = follow.key || `offset ${follow.offset}`;
-	if (!leading) return `${name} waits: ${focus.name} has no leader.`;
-	if (!holds(leading, follow) || follow.offset < leading.hw) return '';
+	const wasSo = wasCommitted(focus, follow);
+	if (isLost(scene, follow)) return '';
+	if (!leading) {
+		return `${name} ${wasSo ? 'was committed' : 'waits'}: ${focus.name} has no leader.`;
+	}
+	if (!holds(leading, follow)) {
+		return wasSo && follow.offset >= leading.leo
+			? `${name} was committed, but broker ${leading.id}, which leads now, does not have it.` : '';
+	}
+	if (follow.offset < leading.hw) return '';
+	if (wasSo) {
+		return `${name} was committed; broker ${leading.id}, which leads now, does not know it yet: ` +
+			`its own high watermark is ${leading.hw}.`;
+	}
 	if (focus.isr.length < focus.minIsr) {
 		return `${name} is not committed: ${focus.isr.length} in sync, ${focus.minIsr} are needed.`;
 	}

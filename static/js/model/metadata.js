@@ -46,6 +46,8 @@ function setNode(state, id, change) {
 
 function topicCreated(state, f) {
 	const topic = topicAt(state, f.topic);
+	// A broker that was down may still hold replicas of a former topic of this name.
+	if (topic.topicId !== f.topicId) for (const p of topic.partitions) p.committed = [];
 	topic.topicId = f.topicId;
 	topic.replicationFactor = f.replicationFactor;
 	topic.deleted = false;

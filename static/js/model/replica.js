@@ -1,11 +1,15 @@
 // Folds a replica's role, and what it believes of the others.
 
-import { copyAt, findPartition, findTopic, insertSorted, partitionAt } from "./places.js";
+import { compare, smaller } from "./int64.js";
+import {
+	copyAt, findPartition, findTopic, insertSorted, keepNewest, partitionAt,
+} from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
 
 const followersMax = 16;
+const epochsMax = 64;
 
 /** @param {State} state @param {Event} event */
 export function applyReplica(state, event) {
@@ -19,6 +23,7 @@ export function applyReplica(state, event) {
 		case "HighWatermarkMoved":
 			log.hw = f.after;
 			log.lso = f.lastStableOffset;
+			if (log.role === "leader") commitBelow(partition, log);
 			break;
 		case "BecameLeader": return becameLeader(partition, log, f);
 		case "BecameFollower":
@@ -38,9 +43,36 @@ function becameLeader(partition, log, f) {
 	Object.assign(log, { role: "leader", leader: log.node, leaderEpoch: f.leaderEpoch,
 		hw: f.highWatermark, lso: f.lastStableOffset, isr: f.isr, proposed: null, followers: [] });
 	partition.minIsr = f.minIsr;
+	commitBelow(partition, log);
 	if (partition.known) return;
 	Object.assign(partition, { leader: log.node, leaderEpoch: f.leaderEpoch,
 		partitionEpoch: f.partitionEpoch, replicas: f.replicas, isr: f.isr });
+}
+
+/** Keeps that what lies below a leader's high watermark is committed, epoch by epoch: an offset alone
+ * names no record.
+ * @param {any} partition @param {any} log */
+function commitBelow(partition, log) {
+	let end = log.leo;
+	for (const { epoch, startOffset } of log.epochs.toReversed()) {
+		const to = smaller(end, log.hw);
+		end = startOffset;
+		if (compare(to, startOffset) > 0 && !commitTo(partition, epoch, to)) return;
+	}
+}
+
+/** @returns {boolean} whether it is news; if not, what is older was committed with it */
+function commitTo(partition, epoch, to) {
+	const marks = partition.committed ??= []; // a state of an older version has none
+	const at = marks.findIndex((mark) => mark.epoch === epoch);
+	if (at >= 0) {
+		const isNew = compare(marks[at].to, to) < 0;
+		if (isNew) marks[at] = { epoch, to };
+		return isNew;
+	}
+	insertSorted(marks, { epoch, to }, (a, b) => a.epoch - b.epoch);
+	keepNewest(marks, epochsMax);
+	return true;
 }
 
 function fetched(log, node, leo, at) {

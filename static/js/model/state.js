@@ -94,7 +94,8 @@ export function clone(state) {
 
 function cloneTopic(topic) {
 	return { ...topic, partitions: topic.partitions.map((p) => (
-		{ ...p, records: p.records.slice(), copies: p.copies.map(cloneCopy) })) };
+		{ ...p, records: p.records.slice(), committed: p.committed?.slice() ?? [],
+			copies: p.copies.map(cloneCopy) })) };
 }
 
 function cloneCopy(copy) {
