@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { arc, stageGeometry } from '../js/layout/geometry.js';
 import { aggregate, flightOfClient } from '../js/layout/flights.js';
+import { besideFold, foldOf, keptWords } from '../js/layout/fold.js';
 import { offsetScale } from '../js/layout/scale.js';
 import { entriesOf, sceneOf } from '../js/layout/scene.js';
 import { whereabouts, whyNotYet } from '../js/layout/where.js';
@@ -171,3 +172,22 @@ assert.match(whyNotYet(later({ copies: copies(2), leader: -1 }), follow), /has n
 const nothing = sceneOf({}, { topic: null, partition: 0 });
 assert.equal(nothing.focus, null);
 assert.equal(nothing.seq, 0);
+
+// A fold with holes tells which offsets still hold a record, in one plate; a hole has a plate of its
+// own only above it, or where the fold keeps nothing.
+const compacted = { start: 0, leo: 16, holesFrom: 0, holes: [{ from: 0, to: 4 }, { from: 5, to: 8 },
+  { from: 9, to: 11 }, { from: 12, to: 15 }] };
+const sieve = foldOf(compacted, { from: 0, to: 13 });
+assert.deepEqual(sieve.kept, [{ from: 4, to: 5 }, { from: 8, to: 9 }, { from: 11, to: 12 }]);
+assert.equal(keptWords(sieve, 20), '4, 8, 11');
+assert.equal(keptWords(sieve, 7), '');
+assert.equal(keptWords(foldOf({ ...compacted, holesFrom: 5 }, { from: 0, to: 13 }), 20), '',
+  'below the holes that were told nobody knows');
+assert.equal(keptWords(foldOf({ ...compacted, holes: [{ from: 2, to: 4 }] },
+  { from: 0, to: 9 }), 20), '0, 1, 4–8');
+const drawn = (holes, fold) => holes.map((hole) => besideFold(hole, fold))
+  .filter(({ from, to }) => from < to);
+assert.deepEqual(drawn(compacted.holes, sieve), [{ from: 13, to: 15 }]);
+assert.deepEqual(drawn(compacted.holes, foldOf(compacted, { from: 0, to: 3 })), compacted.holes);
+assert.equal(foldOf(compacted, { from: 0, to: 3 }).count, 0);
+assert.equal(foldOf({ ...compacted, start: 13 }, { from: 0, to: 13 }), null);

@@ -109,7 +109,7 @@ function atBroker({ focus, brokers }, id, follow) {
 	const copy = focus.copies.get(id);
 	const isLeader = focus.leader === id;
 	const station = { id: `b${id}`, label: isLeader ? `broker ${id}, leader` : `broker ${id}` };
-	const power = brokers.find((node) => node.id === id)?.power;
+	const power = powerOf({ brokers }, id);
 	if (!copy || !holds(copy, follow)) {
 		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
 		if (copy && isHole(copy, follow.offset)) {
@@ -127,6 +127,8 @@ function atBroker({ focus, brokers }, id, follow) {
 		note: follow.offset < copy.synced ? 'on disk' : 'page cache',
 	};
 }
+
+const powerOf = ({ brokers }, id) => brokers.find((node) => node.id === id)?.power;
 
 const wasCut = (copy, { offset, epoch }) =>
 	copy.everCut.some((b) => b.epoch === epoch && b.base <= offset && offset <= b.last);
@@ -309,6 +311,9 @@ export function whyNotYet(scene, follow) {
 			? `${name} was committed, but broker ${leading.id}, which leads now, does not have it.` : '';
 	}
 	if (follow.offset < leading.hw) return '';
+	if (wasSo && powerOf(scene, leading.id) === 'down') {
+		return `${name} was committed; broker ${leading.id}, which led last, did not know it yet.`;
+	}
 	if (wasSo) {
 		return `${name} was committed; broker ${leading.id}, which leads now, does not know it yet: ` +
 			`its own high watermark is ${leading.hw}.`;

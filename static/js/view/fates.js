@@ -1,6 +1,7 @@
 // What became of records besides truncation: transactions as threads, the holes that compaction
 // leaves, and how far the cleaner has come.
 
+import { besideFold, foldOf } from '../layout/fold.js';
 import { shortOffset } from '../layout/format.js';
 import { threadsWithin } from '../layout/threads.js';
 import { cls, h } from './dom.js';
@@ -49,9 +50,11 @@ const drawKnot = (entry, x, y, r) =>
 
 /** Where compaction left offsets without records. */
 export function drawHoles({ scale, geometry }, copy, top) {
+	const fold = foldOf(copy, scale.fold);
 	const highest = geometry.cellWidth < ONE_LINE ? 2.4 : 4.4; // rem with words on one line
 	return copy.holes
-		.filter((hole) => hole.from < scale.to)
+		.map((hole) => besideFold(hole, fold))
+		.filter(({ from, to }) => from < Math.min(to, scale.to))
 		.map(({ from, to }) => {
 			const height = top(from) - top(to) - GAP;
 			if (height < 4) return null;

@@ -1,6 +1,7 @@
 // What lies around the records of a tank: water, epochs, segments, disk and page cache,
 // and folded history.
 
+import { foldOf, keptWords } from '../layout/fold.js';
 import { shortOffset } from '../layout/format.js';
 import { cls, h } from './dom.js';
 
@@ -85,36 +86,42 @@ export function drawDisk(copy, whole, top) {
 	];
 }
 
-/** History too long to draw as cells: how many offsets it holds. */
+/** History too long to draw as cells: how many offsets it holds; where compaction took some, which
+ *  are kept, each at its height. */
 export function drawFold(view, copy, top) {
-	const { scale } = view;
-	if (!scale.fold) return null;
-	const end = Math.min(scale.fold.to, copy.leo);
-	const start = Math.max(copy.start, scale.fold.from);
-	if (start >= end) return null;
-	const within = ({ from, to }) => Math.max(0, Math.min(to, end) - Math.max(from, start));
-	const count = copy.holes.reduce((left, hole) => left - within(hole), end - start);
-	const words = `${copy.holesFrom > start ? 'up to ' : ''}${shortOffset(count)}`;
-	const isWet = copy.hw >= end;
-	const lanes = keyLanes(view, copy, top, end);
+	const { scale, geometry } = view;
+	const of = foldOf(copy, scale.fold);
+	if (!of?.count) return null;
+	const { end, kept, count, isKnown, isSieve } = of;
+	const room = geometry.cellWidth - (geometry.narrow ? 0.3 : PLATE_EDGES);
+	const list = isSieve ? keptWords(of, room / LETTER - KEPT.length) : '';
+	const lanes = list ? null : keyLanes(view, copy, top, end);
+	const height = (from, to) => Math.max(0, top(from) - top(to));
+	const many = `${isKnown ? '' : 'up to '}${shortOffset(count)}`;
 	return h(
 		'div',
 		{
-			class: cls('fold', { wet: isWet, lanes, empty: isEmptied(copy, scale.fold.from, end) }),
+			class: cls('fold', { wet: copy.hw >= end, lanes, sieve: isSieve && !lanes }),
+			title: isSieve ? `offsets ${keptWords(of, KEPT_MOST) || many} still hold a record` : '',
+			'data-testid': `fold-${copy.id}`,
 			style: {
 				top: `${top(end)}px`,
-				height: `${Math.max(0, top(scale.fold.from) - top(end) - GAP)}px`,
+				height: `${Math.max(0, height(scale.fold.from, end) - GAP)}px`,
 			},
 		},
-		lanes ?? h('span', null, words, h('i', null, ' earlier')),
+		lanes ?? [
+			isSieve && kept.map(({ from, to }) => h('u', { key: `kept-${from}`, style: {
+				top: `${height(to, end)}px`, height: `${Math.max(2, height(from, to) - 1)}px` } })),
+			h('span', null, list || many,
+				h('i', null, isSieve ? geometry.narrow ? '' : KEPT : ' earlier')),
+		],
 	);
 }
 
-/** Of a fold that is hardly more than a hole, only the hole is drawn. */
-const isEmptied = (copy, from, to) =>
-	copy.holes.some((hole) => hole.from <= Math.max(from, copy.start) &&
-		hole.to - from >= 0.95 * (to - from));
-
+const KEPT = ' kept';
+const KEPT_MOST = 400; // letters of a title
+const LETTER = 0.43; // rem of a plate, about
+const PLATE_EDGES = 0.9; // rem
 
 const LANES_MOST = 4;
 const LANE_ROOM = 3; // rem of fold height; below there is no room for a lane and its name
