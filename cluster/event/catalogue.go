@@ -40,6 +40,21 @@ type Row struct {
 	Class     Class
 	Pair      string // the kind that ends what this one begins
 	Narration string // {field} is replaced; {node} is who
+	States    []Saying
+}
+
+// Saying narrates what a kind's field after, or after and reason with a slash between, says, where
+// the kind's own narration would be no good sentence of it.
+type Saying struct{ State, Narration string }
+
+// NarrationOf is what narrates an event with such fields.
+func (r Row) NarrationOf(after, reason string) string {
+	for _, s := range r.States {
+		if s.State == after || s.State == after+"/"+reason {
+			return s.Narration
+		}
+	}
+	return r.Narration
 }
 
 // told is the handwritten part of a row.
@@ -47,6 +62,7 @@ type told struct {
 	class     Class
 	pair      string
 	narration string
+	states    []Saying
 }
 
 var narrations = map[Kind]told{
@@ -196,7 +212,19 @@ var narrations = map[Kind]told{
 	KindProducerIDChanged: {
 		narration: "{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}."},
 	KindClientTransactionChanged: {
-		narration: "{node}'s transaction is now {after}: {reason}."},
+		narration: "{node}'s transaction is now {after}: {reason}.",
+		states: []Saying{
+			{"initializing", "{node} asks its coordinator for a producer id and an epoch."},
+			{"ready/committed", "{node}'s transaction is committed; the next one may begin."},
+			{"ready/aborted", "{node}'s transaction is aborted; the next one may begin."},
+			{"ready/nothing took part", "{node}'s transaction is over: nothing took part in it."},
+			{"ready", "{node} has its producer id, and may begin a transaction."},
+			{"in transaction", "{node} begins a transaction."},
+			{"ending/committed", "{node} asks its coordinator to commit the transaction."},
+			{"ending/aborted", "{node} asks its coordinator to abort the transaction."},
+			{"must abort", "{node} can only abort its transaction: {reason}."},
+			{"fatal", "{node} can send no more: it was answered {reason}."},
+		}},
 	KindMembershipChanged: {narration: "{node} is {state} in group {group}: {reason}."},
 	KindPartitionAssigned: {narration: "{node} now reads {topic}-{partition}."},
 	KindPartitionRevoked:  {narration: "{node} no longer reads {topic}-{partition}: {reason}."},
@@ -251,6 +279,7 @@ func buildRows() []Row {
 	for i := 1; i < len(all); i++ {
 		t := narrations[all[i].Kind]
 		all[i].Class, all[i].Pair, all[i].Narration = t.class, t.pair, t.narration
+		all[i].States = t.states
 	}
 	return all
 }

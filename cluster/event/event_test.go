@@ -35,7 +35,15 @@ func TestNarrationsNameOnlyFieldsOfTheirKind(t *testing.T) {
 		for _, f := range row.Fields {
 			known[f.Name] = true
 		}
-		for rest := row.Narration; ; {
+		all := row.Narration
+		for _, s := range row.States {
+			all += s.Narration
+			after, reason, _ := strings.Cut(s.State, "/")
+			if row.NarrationOf(after, reason) != s.Narration {
+				t.Errorf("%s: what is said of %q comes behind another that is meant", row.Name, s.State)
+			}
+		}
+		for rest := all; ; {
 			_, after, found := strings.Cut(rest, "{")
 			if !found {
 				break

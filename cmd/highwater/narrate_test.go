@@ -33,6 +33,15 @@ func everyKind() *event.Chunk {
 			}
 			c.Records = append(c.Records, r)
 		}
+		for _, s := range row.States {
+			after, reason, _ := strings.Cut(s.State, "/")
+			r := event.Record{Seq: event.Seq(len(c.Records) + 1), Kind: row.Kind, Node: 2}
+			for i, field := range row.Fields {
+				c.Texts = append(c.Texts, map[string]string{"after": after, "reason": reason}[field.Name])
+				r.Values[i] = int64(len(c.Texts))
+			}
+			c.Records = append(c.Records, r)
+		}
 	}
 	return c
 }

@@ -1,7 +1,7 @@
 // Checks of what the caption and the list of events say; the Go test runs it.
 
 import assert from 'node:assert/strict';
-import { asides, joins, mostTelling, turnsOf } from '../js/ui/telling.js';
+import { asides, joins, mostTelling, placesIn, turnsOf } from '../js/ui/telling.js';
 
 const event = (seq, kind, fields = {}, rule = '') =>
   ({ seq: String(seq), node: 1, event: kind, fields, rule });
@@ -21,11 +21,23 @@ const compacted = event(5, 'CleanerPassEnded', orders);
 assert.equal(mostTelling([heard, compacted], 4), compacted);
 // Of things that tell as much, what happened to the topic on the stage is told; and a step without
 // news leaves what was told of that topic before.
-const gone = (seq, topic) => event(seq, 'SegmentDeleted', { topic, partition: 0 });
+const gone = (seq, topic, partition = 0) => event(seq, 'SegmentDeleted', { topic, partition });
+const at = (topic, partition = 0) => ({ topic, partition });
 const [mixed, rolled] = [gone(9, 'mixed'), gone(10, 'rolled')];
-assert.equal(mostTelling([rolled, mixed], 9, undefined, 'mixed'), mixed);
-assert.equal(mostTelling([rolled, mixed], 9, undefined, 'rolled'), rolled);
-assert.equal(mostTelling([{ ...command, seq: '11' }, rolled, mixed], 11, undefined, 'mixed'), mixed);
+assert.equal(mostTelling([rolled, mixed], 9, undefined, at('mixed')), mixed);
+assert.equal(mostTelling([rolled, mixed], 9, undefined, at('rolled')), rolled);
+assert.equal(mostTelling([{ ...command, seq: '11' }, rolled, mixed], 11, undefined, at('mixed')),
+  mixed);
+const next = gone(10, 'mixed', 1);
+assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed')), mixed);
+assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed', 1)), next);
+const made = event(11, 'TopicCreated', { topic: 'mixed' });
+assert.equal(mostTelling([made, next], 9, undefined, at('mixed', 1)), next);
+
+// A step asks about the partitions that its command names.
+assert.deepEqual(placesIn('wait committed("clerks","mailbox-1") == leo("a.b-c-0") within 6m'),
+  [at('mailbox', 1), at('a.b-c')]);
+assert.deepEqual(placesIn('send orders key=order-1'), []);
 
 // A crowd is one line, and somebody who comes alone keeps the sentence.
 const fold = (kinds) => {

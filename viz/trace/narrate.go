@@ -45,7 +45,10 @@ func (n *Narrator) Say(line Line) string {
 	if row.Kind == event.KindRecordDescribed {
 		return describe(e.Fields)
 	}
-	sentence := placeholder.ReplaceAllStringFunc(row.Narration, func(field string) string {
+	after, _ := e.Fields["after"].(string)
+	reason, _ := e.Fields["reason"].(string)
+	narration := row.NarrationOf(after, reason)
+	sentence := placeholder.ReplaceAllStringFunc(narration, func(field string) string {
 		name := strings.Trim(field, "{}")
 		if name == "node" {
 			return n.name(e.Node)
@@ -53,7 +56,7 @@ func (n *Narrator) Say(line Line) string {
 		return n.show(&e, name)
 	})
 	sentence = oneCopy.ReplaceAllString(oneOf.ReplaceAllString(sentence, "1 $1"), "1 copy")
-	if strings.HasPrefix(row.Narration, "{topic}") || strings.HasPrefix(row.Narration, "{resource}") {
+	if strings.HasPrefix(narration, "{topic}") || strings.HasPrefix(narration, "{resource}") {
 		return sentence // names stay as typed
 	}
 	first, size := utf8.DecodeRuneInString(sentence)

@@ -37,6 +37,9 @@ func eventsPage() []byte {
 			fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(area[:1])+area[1:])
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n> %s\n", row.Name, row.Emitted, row.Narration)
+		for _, s := range row.States {
+			fmt.Fprintf(&b, ">\n> %s: %s\n", s.State, s.Narration)
+		}
 		if row.Pair != "" {
 			fmt.Fprintf(&b, "\nIt ends with `%s`.\n", row.Pair)
 		}
@@ -138,7 +141,19 @@ func kindsModule() []byte {
 		}
 		fmt.Fprintf(&b, "%s: %q,\n", row.Name, mark+row.Narration)
 	}
-	b.WriteString("}),\n};\n\nexport const rules = each({\n")
+	b.WriteString("}),\n};\n\n/** What narrates a kind in a state of its field after, or of that and its " +
+		"reason. */\nexport const states = {\n")
+	for _, row := range event.Rows() {
+		if len(row.States) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: { __proto__: null,\n", row.Name)
+		for _, s := range row.States {
+			fmt.Fprintf(&b, "%q: %q,\n", s.State, s.Narration)
+		}
+		b.WriteString("},\n")
+	}
+	b.WriteString("};\n\nexport const rules = each({\n")
 	for _, r := range event.Rules() {
 		fmt.Fprintf(&b, "%q: [%q, %q],\n", r.Name, r.Text, r.Source)
 	}

@@ -1,6 +1,6 @@
 // Turns events into sentences, from the catalogue's templates.
 
-import { errorNames, kinds, rules } from "../protocol/kinds.js";
+import { errorNames, kinds, rules, states } from "../protocol/kinds.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -42,7 +42,9 @@ export function narrate(event, nameOf = nameOfNode) {
 		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know: ${raw}`;
 	}
 	if (event.event === "RecordDescribed") return describe(event);
-	const { narration } = kinds[event.event];
+	const { after, reason } = event.fields;
+	const said = states[event.event];
+	const narration = said?.[`${after}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
 	const sentence = narration.replace(/\{(\w+)\}/g, (_, name) => (
 		name === "node" ? nameOf(event.node) : show(event, name, nameOf)));
 	const one = sentence.replace(/\b1 (record|partition|segment|batche?)s\b/g, "1 $1")

@@ -115,6 +115,22 @@ LastStableOffsetMoved: "~On {node} the last stable offset of {topic}-{partition}
 }),
 };
 
+/** What narrates a kind in a state of its field after, or of that and its reason. */
+export const states = {
+ClientTransactionChanged: { __proto__: null,
+"initializing": "{node} asks its coordinator for a producer id and an epoch.",
+"ready/committed": "{node}'s transaction is committed; the next one may begin.",
+"ready/aborted": "{node}'s transaction is aborted; the next one may begin.",
+"ready/nothing took part": "{node}'s transaction is over: nothing took part in it.",
+"ready": "{node} has its producer id, and may begin a transaction.",
+"in transaction": "{node} begins a transaction.",
+"ending/committed": "{node} asks its coordinator to commit the transaction.",
+"ending/aborted": "{node} asks its coordinator to abort the transaction.",
+"must abort": "{node} can only abort its transaction: {reason}.",
+"fatal": "{node} can send no more: it was answered {reason}.",
+},
+};
+
 export const rules = each({
 "hw.min-of-isr": ["The high watermark is the smallest log end offset of the in-sync replicas.", "KIP-101"],
 "hw.from-leader": ["A follower takes the leader's high watermark from a fetch response, capped at its own end.", "ReplicaFetcherThread"],

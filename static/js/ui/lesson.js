@@ -3,6 +3,7 @@
 import { askedNow, endOf, lessonOf, placeOf, sectionOf } from '../model/lesson.js';
 import { drawLesson, keepInSight } from '../view/lesson.js';
 import { ask, isPresenter, meta, open, worldPath } from './commands.js';
+import { placesIn } from './telling.js';
 
 const STEP_MS = 12_000; // what a step's film takes at most
 const STORY_MS = 60_000; // the whole story
@@ -89,7 +90,8 @@ export function createLesson({ session, act, toast }) {
 		});
 	}
 
-	/** The stage shows the partition that the step writes to, or makes, or else asks about. */
+	/** The stage shows the partition that the step writes to, or makes, or else asks about. Of a long
+	 *  step the film may lack events, so what it asks is read where the page has it written. */
 	function turnTo(from, to) {
 		const events = session.film.events(from, to);
 		const isWrite = ({ event, fields }) =>
@@ -99,12 +101,10 @@ export function createLesson({ session, act, toast }) {
 			act.turnTo(written.fields.topic, written.fields.partition ?? 0);
 			return;
 		}
-		const ran = events.find(({ event, fields }) =>
-			event === 'CommandRan' && fields.by === 'scenario');
-		const [, topic, partition] = /"([\w.-]+)-(\d+)"/.exec(ran?.fields.command ?? '') ?? [];
-		if (session.film.head().topics.some(({ name }) => name === topic)) {
-			act.turnTo(topic, Number(partition));
-		}
+		const asked = placesIn(commandOf(panel.lesson.steps.find((step) => step.to === to)));
+		const names = session.film.head().topics.map(({ name }) => name);
+		const place = asked.find(({ topic }) => names.includes(topic));
+		if (place) act.turnTo(place.topic, place.partition);
 	}
 
 	const budget = () => (panel.story
@@ -275,6 +275,8 @@ export function createLesson({ session, act, toast }) {
 		}
 		session.seek(end);
 		tellOf(wanted);
+		const step = panel.lesson.steps[wanted - 1];
+		if (step) turnTo(step.from, step.to);
 		wanted = -1;
 	}
 
@@ -326,6 +328,9 @@ export function createLesson({ session, act, toast }) {
 		if (!lesson.free) part('app').dataset.story = story ? 'told' : 'over';
 	}
 }
+
+const commandOf = (step) =>
+	document.querySelector(`.step[data-step="${step?.index}"] .step-do`)?.textContent ?? '';
 
 function stepOfAddress() {
 	const found = /^#step-(\d+)$/.exec(location.hash);

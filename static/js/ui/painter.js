@@ -191,7 +191,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
 		saidAt = now;
 		const scene = currentScene();
-		const saying = session.saying(scene.focus?.topic);
+		const saying = session.saying(scene.focus);
 		const meaning = saying ? meaningOf(scene, saying.event, ui.follow) : '';
 		const waiting = meaning || (ui.follow ? whyNotYet(scene, ui.follow) : '');
 		patch(part('say'), frame.drawSay(saying, waiting));

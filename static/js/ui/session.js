@@ -424,15 +424,15 @@ export function createSession(options) {
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
 		 *  while everything runs, the newest that tells something; after a film, what mattered most
 		 *  in it. A lesson's commands are in its panel, so they are no news, and what happened before
-		 *  its first step belongs to no lesson. @param {string} [topic] what is looked at */
-		saying(topic) {
+		 *  its first step belongs to no lesson. @param {object} [place] what is looked at */
+		saying(place) {
 			if (session.begin && seq() === session.begin) return null;
 			const isWhole = session.isMoving() || session.isTold;
 			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
 				!(isWhole && (!isTelling(event) || isAside(event) || event.fields.topic?.startsWith('__')));
 			const found = session.isTold
-				? mostTelling(told, session.toldFrom, isAside, topic) : firstOf(told, isNews);
+				? mostTelling(told, session.toldFrom, isAside, place) : firstOf(told, isNews);
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
 		},
 

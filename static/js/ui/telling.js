@@ -74,13 +74,18 @@ export function asides(eventAt) {
 	};
 }
 
-/** Of the step what tells most, and of all that tells as much what is of the topic on the stage; a
- *  step without news leaves what was told of that topic before.
+/** The partitions that a command asks about, in its order. @param {string} command */
+export const placesIn = (command) => [...command.matchAll(/"([\w.-]+)-(\d+)"/g)]
+	.map(([, topic, partition]) => ({ topic, partition: Number(partition) }));
+
+/** Of the step what tells most, and of all that tells as much what is of the partition on the
+ *  stage; a step without news leaves what was told of that partition before.
  *  @param {Iterable<object>} events newest first @param {number} from the first of the step
  *  @param {(event: object) => boolean} [isAside] of what nothing is told
- *  @param {string} [topic] the one that is looked at */
-export function mostTelling(events, from, isAside = () => false, topic = '') {
-	const isElsewhere = ({ fields }) => topic && fields.topic && fields.topic !== topic;
+ *  @param {{topic: string, partition: number} | null} [place] the one that is looked at */
+export function mostTelling(events, from, isAside = () => false, place = null) {
+	const isElsewhere = ({ fields }) => place && fields.topic && (fields.topic !== place.topic ||
+		(fields.partition ?? place.partition) !== place.partition);
 	const weight = (event) => weightOf(event) - (isElsewhere(event) ? 0.5 : 0);
 	let best = null;
 	for (const event of events) {
