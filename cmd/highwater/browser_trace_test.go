@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,8 @@ func TestDroppedTraceIsAFilmThatFoldsAsGoDoes(t *testing.T) {
 	v.command("pause-time")
 	file := get(v, "trace")
 	last := strings.Count(file, "\n") // the header is a line, the future event another
+	file = strings.Replace(file, `"judged":true`, `"judged":true,"violations":[{"seq":"`+
+		strconv.Itoa(last-1)+`","promise":"log.committed-stays","text":"it went"}]`, 1)
 	file += fmt.Sprintf(`{"seq":"%d","at":"9999999999","node":2,"cause":"0","rule":"",`+
 		`"event":"TeaMade","fields":{"cups":3}}`+"\n", last)
 	v.drop("monday.trace.jsonl", file)
@@ -95,6 +98,9 @@ func TestDroppedTraceIsAFilmThatFoldsAsGoDoes(t *testing.T) {
 	v.wait(`text("film-name") === "monday.trace.jsonl" &&
 		text("film-facts").includes("seed 1") && text("film-facts").includes("Highwater") &&
 		text("connection").includes("trace file") && highwater.first() === 0`)
+	// What the referee found is in the file; a page cannot judge.
+	v.wait(`document.getElementById("vitals").textContent.includes("broken") &&
+		!text("film-facts").includes("not judged")`)
 	moments := []int{1, 2, last / 4, last / 2, last - 1, last}
 	want := folded(t, file, moments)
 	for _, seq := range moments {
@@ -134,6 +140,14 @@ func TestDroppedTraceIsAFilmThatFoldsAsGoDoes(t *testing.T) {
 	v.wait(`at("film-banner").hidden && highwater.status() === "open" && highwater.seq() > 0 &&
 		!at("kill-1").disabled`)
 	v.checkFold("the cluster again")
+}
+
+func TestTraceThatNobodyJudgedSaysWhoDoes(t *testing.T) {
+	v := open(t)
+	v.command("pause-time")
+	file := strings.Replace(get(v, "trace"), `,"judged":true`, "", 1)
+	v.drop("old.jsonl", file)
+	v.wait(`text("film-facts").includes("not judged here: highwater trace check old.jsonl")`)
 }
 
 func TestTraceOfOtherNodesBringsItsOwnBoxes(t *testing.T) {

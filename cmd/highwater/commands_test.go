@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"highwater/viz/trace"
 )
 
 // try runs a command and checks its exit code.
@@ -99,6 +101,37 @@ func TestSameSeedGivesTheSameTraceAndFiles(t *testing.T) {
 	try(t, exitMistakes, "trace", "diff", name("a.trace"), name("c.trace"))
 	try(t, exitGood, "trace", "check", name("a.trace"), name("c.trace"))
 	sameFiles(t, name("a"), name("b"))
+}
+
+func TestSavedTraceSaysWhatTheRefereeFound(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]int{"truncate-to-hw": 1, "truncate-by-epoch": 0} {
+		path := filepath.Join(dir, name)
+		try(t, exitGood, "run", name, "--trace", path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := trace.ReadAll(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := read.Header.Violations
+		if !read.Header.Judged || read.Header.Minor != 1 || len(found) != want || read.Header.Seed == 0 {
+			t.Errorf("%s: header %+v", name, read.Header)
+		}
+		code := exitGood
+		if want > 0 {
+			code = exitMistakes
+		}
+		out := first(try(t, code, "trace", "check", path))
+		for _, v := range found {
+			contains(t, out, v.Text)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.sealed")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func sameFiles(t *testing.T, one, other string) {

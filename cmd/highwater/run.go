@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -146,13 +147,21 @@ func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.
 		return judge(s, report, referee), err
 	}
 	var report scenarios.Report
+	sink := &traceSink{}
 	err := writeFile(f.trace, func(w io.Writer) error {
-		sink := &traceSink{w: w}
+		sink.w = w
 		options.Events = &judgedSink{referee, sink}
 		var err error
 		report, err = scenarios.Play(ctx, s, options)
 		return errors.Join(err, sink.close())
 	})
+	if err == nil {
+		var found []trace.Violation
+		for _, v := range referee.Violations() {
+			found = append(found, trace.Violation(v))
+		}
+		err = sealTrace(f.trace, sink.header.WithVerdict(found, 0, math.MaxUint64))
+	}
 	return judge(s, report, referee), err
 }
 
@@ -193,10 +202,30 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(buffered), buffered.Flush(), file.Close())
 }
 
+// sealTrace puts what the referee found, which is known at the end, into the header at the beginning.
+// What is no file, as a pipe, stays without a verdict.
+func sealTrace(name string, header trace.Header) error {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	from, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	sealed := name + ".sealed"
+	err = writeFile(sealed, func(w io.Writer) error { return trace.CopyWithHeader(w, from, header) })
+	if err = errors.Join(err, from.Close()); err != nil {
+		return errors.Join(err, os.Remove(sealed))
+	}
+	return os.Rename(sealed, name)
+}
+
 // traceSink writes a world's events to a trace as they come. WorldStarted, the first of them,
 // has what the header says.
 type traceSink struct {
 	w      io.Writer
+	header trace.Header
 	writer *trace.Writer
 	err    error
 }
@@ -208,12 +237,12 @@ func (t *traceSink) Publish(full *event.Chunk) *event.Chunk {
 		return full
 	}
 	if t.writer == nil {
-		header := trace.Header{}
 		if records[0].Kind == event.KindWorldStarted {
 			started := full.WorldStarted(&records[0])
-			header.Seed, header.Origin, header.Software = started.Seed, started.Origin, started.Version
+			t.header = trace.Header{Seed: started.Seed, Origin: started.Origin,
+				Software: started.Version}
 		}
-		t.writer = trace.NewWriter(t.w, header)
+		t.writer = trace.NewWriter(t.w, t.header)
 	}
 	if err := t.writer.Chunk(full, records[0].Seq, records[len(records)-1].Seq); err != nil {
 		t.err = err

@@ -342,7 +342,11 @@ func (h *Hub) WriteTrace(w io.Writer, from, to event.Seq) error {
 	if to == 0 {
 		to = last
 	}
-	out := trace.NewWriter(w, h.config.Header)
+	var found []trace.Violation
+	for _, v := range h.Violations() {
+		found = append(found, trace.Violation(v))
+	}
+	out := trace.NewWriter(w, h.config.Header.WithVerdict(found, from, to))
 	if from > 1 {
 		before, err := h.State(from - 1)
 		if err != nil {

@@ -16,6 +16,8 @@ import (
 const (
 	// Version is the format's major version: a reader refuses any other.
 	Version = 1
+	// minorJudged is the first minor version whose header may say what the referee found.
+	minorJudged = 1
 	// LineMax bounds an event's line, KeyframeMax the line of a keyframe.
 	LineMax     = 1 << 20
 	KeyframeMax = 64 << 20
@@ -29,6 +31,28 @@ type Header struct {
 	Seed      int64  `json:"seed,string"`
 	Origin    int64  `json:"origin,string"` // unix milliseconds of virtual time 0
 	Software  string `json:"software"`
+	// Judged says that the referee has seen all of it, and Violations what it found. A page shows
+	// them, for it cannot judge a file by itself.
+	Judged     bool        `json:"judged,omitempty"`
+	Violations []Violation `json:"violations,omitempty"`
+}
+
+// Violation is an event that broke a promise.
+type Violation struct {
+	Seq     event.Seq `json:"seq,string"`
+	Promise string    `json:"promise"`
+	Text    string    `json:"text"`
+}
+
+// WithVerdict is the header of those events of a judged world from one to another.
+func (h Header) WithVerdict(found []Violation, from, to event.Seq) Header {
+	h.Minor, h.Judged, h.Violations = max(h.Minor, minorJudged), true, nil
+	for _, v := range found {
+		if from <= v.Seq && v.Seq <= to {
+			h.Violations = append(h.Violations, v)
+		}
+	}
+	return h
 }
 
 // keyframe is the line after the header of a trace that does not begin with event 1.
@@ -81,6 +105,19 @@ func (t *Writer) Chunk(c *event.Chunk, from, to event.Seq) error {
 		}
 	}
 	return t.err
+}
+
+// CopyWithHeader copies a trace behind another header.
+func CopyWithHeader(w io.Writer, r io.Reader, h Header) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	if _, err := in.ReadString('\n'); err != nil {
+		return fmt.Errorf("trace: read the header: %w", err)
+	}
+	out := NewWriter(w, h)
+	if out.err == nil {
+		_, out.err = io.Copy(out.out, in)
+	}
+	return out.Flush()
 }
 
 // Raw writes an event's line as it was read.

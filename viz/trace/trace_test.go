@@ -50,6 +50,23 @@ func TestTraceReadsBackAndWritesTheSameBytes(t *testing.T) {
 	}
 }
 
+func TestVerdictOfAPartNamesOnlyItsOwnEvents(t *testing.T) {
+	found := []Violation{{Seq: 4, Promise: "a"}, {Seq: 9, Promise: "b"}}
+	part := Header{Seed: 7}.WithVerdict(found, 5, 9)
+	if !part.Judged || part.Minor != 1 || len(part.Violations) != 1 || part.Violations[0].Seq != 9 {
+		t.Errorf("the header is %+v", part)
+	}
+	var copied bytes.Buffer
+	file := written(t, someEvents())
+	if err := CopyWithHeader(&copied, strings.NewReader(file), part); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadAll(&copied)
+	if err != nil || len(read.Chunk.Records) != 101 || read.Header.Violations[0].Promise != "b" {
+		t.Errorf("%v: header %+v", err, read.Header)
+	}
+}
+
 const header = `{"highwater":"trace","version":1,"minor":9,"seed":"7","origin":"0",` +
 	`"software":"x","new":1}` + "\n"
 

@@ -7,7 +7,9 @@ const tooLong = `the line is longer than ${lineMax} characters`;
 
 /**
  * @typedef {Object} Trace
- * @property {{version: number, seed: string, origin: string, software: string}} header
+ * @property {{version: number, seed: string, origin: string, software: string, judged?: boolean}}
+ *   header judged: a referee has seen all of it
+ * @property {{seq: string, promise: string, text: string}[]} violations what it found
  * @property {Object<string, any>|null} keyframe the state before the first event; null is empty
  * @property {Object<string, any>[]} events
  * @property {boolean} complete false when the file has more events than a page takes; the others
@@ -19,7 +21,9 @@ const tooLong = `the line is longer than ${lineMax} characters`;
 export async function readTrace(source) {
 	const blob = typeof source === "string" ? new Blob([source]) : source;
 	/** @type {Trace} */
-	const trace = { header: null, keyframe: null, events: [], complete: true };
+	const trace = {
+		header: null, keyframe: null, events: [], violations: [], complete: true,
+	};
 	let number = 0;
 	for await (const { text, isWhole } of lines(blob)) {
 		number++;
@@ -56,6 +60,9 @@ function take(trace, line, number) {
 			throw new Error(`the trace has version ${line.version}, this page knows version 1`);
 		}
 		trace.header = line;
+		trace.violations = Array.isArray(line.violations)
+			? line.violations.filter((broken) => /^\d+$/.test(broken?.seq) &&
+				typeof broken.promise === "string" && typeof broken.text === "string") : [];
 	} else if (number === 2 && "keyframe" in line) {
 		if (!/^\d+$/.test(line.state?.seq)) throw new Error("this is no keyframe");
 		trace.keyframe = line.state;

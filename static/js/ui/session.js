@@ -253,7 +253,8 @@ export function createSession(options) {
 		for (const list of Object.values(reading)) list.add(events);
 		const pace = { mode: 'live', rate: 1, paused: true };
 		const pins = pinsOf(events);
-		Object.assign(session, { film, file, pins, pace, cursor: null, lesson: null, begin: 0,
+		const violations = new Map(file.violations.map((broken) => [Number(broken.seq), broken]));
+		Object.assign(session, { film, file, pins, pace, violations, cursor: null, lesson: null, begin: 0,
 			hold: false, hasState: true, isTold: true, status: 'file', isDirty: true });
 	}
 

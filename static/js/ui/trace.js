@@ -30,8 +30,8 @@ export function bindTraceFile({ showFile, toast }) {
 			if (!trace.events.length) throw new Error('line 2: the trace holds no events');
 			const film = await filmOf(trace, breathe);
 			const { software, seed } = trace.header;
-			const { complete } = trace;
-			drawNodes(showFile({ name: file.name, software, seed, complete }, film));
+			const { complete, violations } = trace;
+			drawNodes(showFile({ name: file.name, software, seed, complete, violations }, film));
 			drawBanner(file.name, trace);
 		} catch (problem) {
 			toast(`${file.name} cannot be shown`, `${capital(problem.message)}.`);
@@ -78,7 +78,9 @@ function drawBanner(name, { header, events, complete }) {
 	const count = events.length.toLocaleString('en');
 	const whole = complete ? `${count} events` : `only the first ${count} events`;
 	setText(part('film-name'), name);
-	setText(part('film-facts'), `Highwater ${header.software} · seed ${header.seed} · ${whole}`);
+	const verdict = header.judged ? '' : ` · not judged here: highwater trace check ${name}`;
+	setText(part('film-facts'),
+		`Highwater ${header.software} · seed ${header.seed} · ${whole}${verdict}`);
 	part('film-banner').hidden = false;
 	const { dataset } = part('app');
 	dataset.side = 'events';
