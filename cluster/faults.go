@@ -234,6 +234,9 @@ func (c *Cluster) startFailed(id event.NodeID, err error) {
 	}
 }
 
+// Paused says whether a node stands still.
+func (c *Cluster) Paused(id event.NodeID) bool { return c.world.Paused(id) }
+
 // Pause makes a node stand still; Resume lets it go on.
 func (c *Cluster) Pause(id event.NodeID) error {
 	if err := c.up(id); err != nil {

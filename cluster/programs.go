@@ -59,6 +59,16 @@ func (c *Cluster) Named(name string) (event.NodeID, bool) {
 	return event.NoNode, false
 }
 
+// ProgramRole is producer or consumer, of one that is down too; "" for a name that nobody has.
+func (c *Cluster) ProgramRole(name string) string {
+	for _, p := range c.programs {
+		if p.name == name {
+			return p.role()
+		}
+	}
+	return ""
+}
+
 // AddProducer starts a producer under a name. A producer of that name that is down begins again
 // with the new configuration.
 func (c *Cluster) AddProducer(name string, config client.ProducerConfig) error {
@@ -79,7 +89,8 @@ func (c *Cluster) addProgram(name string, configure func(*program)) error {
 		configure(c.program(id))
 		return c.startProgram(id)
 	case len(c.programs) >= programsMax:
-		return fmt.Errorf("at most %d named clients can be made", programsMax)
+		return fmt.Errorf("at most %d named clients can be made; the name of a closed one may be used "+
+			"again", programsMax)
 	}
 	place := len(c.programs)
 	p := &program{id: FirstProgram + event.NodeID(place), name: name}

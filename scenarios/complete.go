@@ -167,7 +167,7 @@ func (k kind) isClient() bool { return k == kindClient || k == kindProducer || k
 // clientsOf are the clients that an argument of the kind may name.
 func clientsOf(c Cluster, k kind) []string {
 	return slices.DeleteFunc(c.Programs(), func(name string) bool {
-		isProducer := c.Producer(name) != nil
+		isProducer := c.ProgramRole(name) == "producer"
 		return k == kindProducer && !isProducer || k == kindConsumer && isProducer
 	})
 }

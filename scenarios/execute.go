@@ -76,7 +76,11 @@ type Programs interface {
 	// Producer and Consumer are nil for one that is down, or that is something else.
 	Producer(name string) *client.Producer
 	Consumer(name string) *client.Consumer
+	// ProgramRole is producer or consumer, of one that is down too.
+	ProgramRole(name string) string
 	CloseProgram(id event.NodeID, done func()) error
+	// Paused says whether one stands still.
+	Paused(id event.NodeID) bool
 	// Fate says how one that is down went down, "" for one that runs or never ran.
 	Fate(id event.NodeID) string
 	// Guard runs what is done within one, so that its panic takes down it alone.

@@ -297,6 +297,10 @@ func (f *fakeCluster) ProducerState(string, int32, int64) (int32, event.Offset, 
 	return 0, 0, false
 }
 
+func (f *fakeCluster) ProgramRole(string) string { return "consumer" }
+
+func (f *fakeCluster) Paused(event.NodeID) bool { return false }
+
 func (f *fakeCluster) Fate(id event.NodeID) string {
 	if f.down[id] {
 		return "was killed at 1s"

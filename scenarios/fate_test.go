@@ -86,6 +86,16 @@ func TestCommandToAClientThatIsDownHearsWhyItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.says(t, "flush p1", "producer p1 was killed at 2.", "restart p1")
+	p.says(t, "poll p1", "p1 is a producer", "c3")
+	if err := c.Pause(c3); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"poll c3 timeout=1s", "commit c3", "close c3"} {
+		p.says(t, text, "c3 is paused", "resume c3")
+	}
+	if err := c.Resume(c3); err != nil {
+		t.Fatal(err)
+	}
 	c.Guard(c3, func() { panic("position -7 of o-0") })
 	for _, text := range []string{"poll c3", "seek c3 0", "commit c3"} {
 		p.says(t, text, "consumer c3 went down by itself at 2.", "(invariant): position -7 of o-0",

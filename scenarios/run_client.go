@@ -62,6 +62,9 @@ func (x *execution) producer(v value) *client.Producer {
 		x.noClient(v, "producer", kindProducer)
 		return nil
 	}
+	if x.standsStill(v) {
+		return nil
+	}
 	p.Because(x.cause)
 	return p
 }
@@ -72,17 +75,36 @@ func (x *execution) consumer(v value) *client.Consumer {
 		x.noClient(v, "consumer", kindConsumer)
 		return nil
 	}
+	if x.standsStill(v) {
+		return nil
+	}
 	c.Because(x.cause)
 	return c
+}
+
+// standsStill ends a command that a paused client would not hear of.
+func (x *execution) standsStill(v value) bool {
+	id, _ := x.config.Cluster.Named(v.text)
+	if !x.config.Cluster.Paused(id) {
+		return false
+	}
+	e := inputError(v.position, "%s is paused", v.text)
+	e.Kind, e.Hint = Refused, "resume "+v.text
+	x.end(Result{}, e)
+	return true
 }
 
 func (x *execution) noClient(v value, role string, k kind) {
 	e := inputError(v.position, "no %s %s is running", role, v.text)
 	id, known := x.config.Cluster.Named(v.text)
-	if fate := x.config.Cluster.Fate(id); known && fate != "" {
-		e.Message = fmt.Sprintf("%s %s %s", role, v.text, fate)
+	switch own := x.config.Cluster.ProgramRole(v.text); {
+	case known && k != kindClient && own != role:
+		e.Message = fmt.Sprintf("%s is a %s", v.text, own)
+		e = e.meant(v.text, clientsOf(x.config.Cluster, k))
+	case known && x.config.Cluster.Fate(id) != "":
+		e.Message = fmt.Sprintf("%s %s %s", role, v.text, x.config.Cluster.Fate(id))
 		e.Hint = fmt.Sprintf("restart %s begins it anew", v.text)
-	} else {
+	default:
 		e = e.meant(v.text, slices.DeleteFunc(clientsOf(x.config.Cluster, k),
 			func(name string) bool { return name == v.text }))
 	}
@@ -298,6 +320,9 @@ func runClose(x *execution) {
 	id, ok := x.config.Cluster.Named(v.text)
 	if !ok {
 		x.noClient(v, "client", kindClient)
+		return
+	}
+	if x.standsStill(v) {
 		return
 	}
 	err := x.config.Cluster.CloseProgram(id, func() { x.ok("%s is closed", v.text) })
