@@ -73,6 +73,21 @@ assert.equal(station(scene, kept, 'r-billing').note, 'read');
 const late = sceneOf(stateWith({ programs: [reader('late', { began: '3' })] }), wanted);
 assert.deepEqual(station(late, kept, 'r-late').note, 'reads from 3');
 
+// A reader that is gone had read it all the same, and what its group committed stays so.
+const former = { began: '-1', position: '-1', former: [{ from: '0', to: '3' }] };
+const ended = (more, change) => sceneOf(stateWith({ nodes: [1, 2, 3, 1004].map((id) => (
+  { id, role: 'broker', alive: id < 4, stopped: 'kill' })),
+programs: [{ ...reader('shipping', { ...former, ...more }), alive: false, ...change }] }), wanted);
+assert.deepEqual(station(ended(), kept, 'r-shipping'), { id: 'r-shipping',
+  label: 'read by shipping', status: 'here', note: 'read, then killed' });
+assert.equal(station(ended({}, { alive: true }), kept, 'r-shipping').note, 'read before restart');
+assert.equal(station(ended({ former: [{ from: '0', to: '2' }], committed: '1' }), kept,
+  'r-shipping').note, 'not yet');
+assert.equal(station(ended({ committed: '3' }, { group: 'shipping' }), kept, 'r-shipping').note,
+  'committed');
+const readsAgain = ended({ began: '1', position: '3' }, { alive: true });
+assert.equal(station(readsAgain, kept, 'r-shipping').note, 'read');
+
 // A high watermark that passes the other record tells nothing of this one.
 const rise = { event: 'HighWatermarkMoved', node: 3, fields: { ...wanted, before: '2', after: '3' } };
 assert.equal(meaningOf(scene, rise, lost), '');

@@ -20,6 +20,7 @@ func (s *State) applyMetadata(c *event.Chunk, r *event.Record) {
 		t := s.topic(e.Topic)
 		if t.TopicID != e.TopicID {
 			t.forgetCommitted()
+			s.forgetOffsets(e.Topic)
 		}
 		t.TopicID, t.ReplicationFactor, t.Deleted = e.TopicID, e.ReplicationFactor, false
 		t.setMinIsr(e.MinIsr)

@@ -64,9 +64,57 @@ func (s *State) programStarted(node event.NodeID, e event.ClientStarted) {
 			return cmp.Compare(a.Node, b.Node)
 		})
 	}
+	kept := p.keptFor(e)
 	*p = Program{Node: node, Name: e.Name, Role: e.Role, Group: e.Group, Settings: e.Settings,
 		Alive: true, BufferMemory: e.BufferMemory, ProducerID: -1, ProducerEpoch: -1,
-		Generation: -1, Batches: []OwnBatch{}, Partitions: []OwnPartition{}}
+		Generation: -1, Batches: []OwnBatch{}, Partitions: kept}
+}
+
+// keptFor is what outlives a client that is started again: what its group committed, and what it was
+// given before, which tells what became of records though it knows nothing of it any more.
+func (p *Program) keptFor(e event.ClientStarted) []OwnPartition {
+	kept := []OwnPartition{}
+	if p.Role != e.Role || p.Name != e.Name {
+		return kept
+	}
+	for _, old := range p.Partitions {
+		own := blankPart(old.Topic, old.Partition)
+		own.Former = readMore(old.Former, old.Read)
+		if e.Group != "" && e.Group == p.Group {
+			own.Committed = old.Committed
+		}
+		if len(own.Former) > 0 || own.Committed >= 0 {
+			kept = append(kept, own)
+		}
+	}
+	return kept
+}
+
+// forgetOffsets lets go of what clients have of a topic whose name another topic has now. A consumer
+// keeps its position, from which it reads on; what lies before it was not of this topic.
+func (s *State) forgetOffsets(topic string) {
+	for _, p := range s.Programs {
+		for i := range p.Partitions {
+			own := &p.Partitions[i]
+			if own.Topic == topic {
+				own.Acknowledged, own.Committed, own.Began = -1, -1, own.Position
+				own.Read, own.Former = []Run{}, []Run{}
+			}
+		}
+	}
+}
+
+// formerBelow takes from what former incarnations read what a leader's log lacks: the records that
+// come there are others.
+func (s *State) formerBelow(of *Partition, end event.Offset) {
+	for _, p := range s.Programs {
+		for i := range p.Partitions {
+			own := &p.Partitions[i]
+			if own.Topic == of.Topic && own.Partition == of.Index {
+				own.Former = runsBelow(own.Former, end)
+			}
+		}
+	}
 }
 
 // end is what the end of an incarnation takes. What it believed for good stays to be looked at.
@@ -76,6 +124,7 @@ func (p *Program) end() {
 	p.Member, p.Generation, p.State = "", -1, ""
 	for i := range p.Partitions {
 		own := &p.Partitions[i]
+		own.Former = readMore(own.Former, own.Read)
 		own.Assigned, own.Began, own.Position, own.Read = false, -1, -1, []Run{}
 	}
 }
@@ -199,7 +248,7 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 
 // part finds a partition of a client or makes room for it; nil when there is none left.
 func (s *State) part(p *Program, topic string, index int32) *OwnPartition {
-	key := OwnPartition{Topic: topic, Partition: index}
+	key := blankPart(topic, index)
 	at, found := slices.BinarySearchFunc(p.Partitions, key, func(a, b OwnPartition) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
@@ -208,9 +257,12 @@ func (s *State) part(p *Program, topic string, index int32) *OwnPartition {
 			s.NotKept.Programs++
 			return nil
 		}
-		key.Acknowledged, key.Began, key.Position, key.Committed = -1, -1, -1, -1
-		key.Read = []Run{}
 		p.Partitions = slices.Insert(p.Partitions, at, key)
 	}
 	return &p.Partitions[at]
+}
+
+func blankPart(topic string, index int32) OwnPartition {
+	return OwnPartition{Topic: topic, Partition: index, Acknowledged: -1, Began: -1, Position: -1,
+		Committed: -1, Read: []Run{}, Former: []Run{}}
 }

@@ -377,3 +377,60 @@ func TestWhatALeaderCommittedStaysCommittedUnderALeaderThatDoesNotKnow(t *testin
 		t.Errorf("a topic made again has committed %v", committed())
 	}
 }
+
+// A topic of a former one's name holds other records: what was given of the former one is not read
+// here, and a consumer that kept its position begins there.
+func TestTopicMadeAgainHasBeenReadByNobody(t *testing.T) {
+	s := newStory(t)
+	s.tell(1, event.TopicCreated{Topic: "orders", TopicID: "first"})
+	s.tell(9, event.ClientStarted{Name: "zed", Role: "consumer", Group: "g"},
+		event.PositionMoved{Topic: "orders", After: 0, Reason: "earliest"},
+		event.RecordsPolled{Topic: "orders", Records: 2, After: 2, Offsets: "0-1"},
+		event.PositionCommitted{Topic: "orders", Offset: 2})
+	s.tell(1, event.TopicCreated{Topic: "orders", TopicID: "first"})
+	part := func() OwnPartition { return s.state.Programs[0].Partitions[0] }
+	if len(part().Read) != 1 || part().Committed != 2 || part().Began != 0 {
+		t.Errorf("the same topic told again: %+v", part())
+	}
+	s.tell(1, event.TopicDeleted{Topic: "orders"},
+		event.TopicCreated{Topic: "orders", TopicID: "second"})
+	if p := part(); len(p.Read) != 0 || p.Committed != -1 || p.Began != 2 || p.Position != 2 {
+		t.Errorf("another topic of that name: %+v", p)
+	}
+	s.tell(9, event.RecordsPolled{Topic: "orders", Records: 1, Before: 2, After: 3, Offsets: "2-2"})
+	if want := []Run{{2, 3}}; !slices.Equal(part().Read, want) {
+		t.Errorf("read %v, want %v", part().Read, want)
+	}
+}
+
+func TestWhatAFormerIncarnationWasGivenIsKeptApart(t *testing.T) {
+	s := newStory(t)
+	began := event.ClientStarted{Name: "shipping", Role: "consumer", Group: "g"}
+	polled := event.RecordsPolled{Topic: "orders", Records: 3, After: 3, Offsets: "0-2"}
+	s.tell(9, event.NodeStarted{Role: "consumer", Incarnation: 1}, began, polled,
+		event.PositionCommitted{Topic: "orders", Offset: 2}, event.NodeStopped{How: "kill"})
+	part := func() OwnPartition { return s.state.Programs[0].Partitions[0] }
+	check := func(when string, read, former []Run, committed event.Offset) {
+		t.Helper()
+		p := part()
+		if !slices.Equal(p.Read, read) || !slices.Equal(p.Former, former) || p.Committed != committed {
+			t.Errorf("%s: %+v", when, p)
+		}
+	}
+	all := []Run{{0, 3}}
+	check("killed", nil, all, 2)
+	s.tell(9, event.NodeStarted{Role: "consumer", Incarnation: 2}, began)
+	check("started again", nil, all, 2)
+	s.tell(9, event.RecordsPolled{Topic: "orders", Records: 1, After: 3, Offsets: "2-2"})
+	check("reading again", []Run{{2, 3}}, all, 2)
+	s.tell(1, appended(0, 0, 0), event.BecameLeader{Topic: "orders", LeaderEpoch: 1})
+	check("under a leader that lacks two of them", []Run{{2, 3}}, []Run{{0, 1}}, 2)
+	began.Group = "other"
+	s.tell(9, event.NodeStopped{How: "stop"}, began)
+	check("in another group", nil, []Run{{0, 1}, {2, 3}}, -1)
+	began.Name = "another"
+	s.tell(9, began)
+	if n := len(s.state.Programs[0].Partitions); n != 0 {
+		t.Errorf("another client has %d partitions of it", n)
+	}
+}

@@ -40,6 +40,17 @@ func readMore(read, more []Run) []Run {
 	return runs
 }
 
+// runsBelow gives of runs what lies below an offset.
+func runsBelow(runs []Run, end event.Offset) []Run {
+	below := []Run{}
+	for _, r := range runs {
+		if r.From < end {
+			below = append(below, Run{From: r.From, To: min(r.To, end)})
+		}
+	}
+	return below
+}
+
 // parseRuns reads 0-176,180-182; what is not of that form says nothing.
 func parseRuns(text string) []Run {
 	var runs []Run

@@ -446,6 +446,7 @@ type OwnPartition struct {
 	Position     event.Offset `json:"position,string"`  // -1 while it is not known
 	Committed    event.Offset `json:"committed,string"` // -1 for never
 	Read         []Run        `json:"read"`             // what a consumer was given
+	Former       []Run        `json:"former"`           // what its former incarnations were given
 }
 
 // Config is a configuration value that differs from its default.

@@ -3,6 +3,7 @@
 
 const BUILT_IN = 'built-in client'; // the client inside the cluster that the send form uses
 const BATCH_BYTES = 16_384; // Kafka's default of batch.size
+const ENDS = { kill: 'killed', stop: 'closed' };
 const LINGER = '5 ms';
 
 /**
@@ -45,7 +46,8 @@ const byRank = (picked) => (a, b) =>
 const blank = (id) => ({
 	...{ id, isNamed: false, isAlive: true, isHere: false, newness: 0, role: '', software: '' },
 	...{ address: '', connections: [], nodes: [], produces: 0, fetches: 0, open: 0 },
-	...{ position: null, committed: null, began: null, last: null, group: '', isolation: '' },
+	...{ former: [], ending: '', last: null, group: '', isolation: '' },
+	...{ began: null, position: null, committed: null },
 });
 
 function programOf(state, program, focus) {
@@ -66,7 +68,9 @@ function programOf(state, program, focus) {
 		position: offsetOf(part?.position),
 		committed: offsetOf(part?.committed),
 		began: offsetOf(part?.began),
-		read: part?.read?.map(({ from, to }) => ({ from: Number(from), to: Number(to) })) ?? [],
+		read: runsOf(part?.read),
+		former: runsOf(part?.former),
+		ending: program.alive ? ' before restart' : `, then ${ENDS[node?.stopped] ?? 'ended'}`,
 		isAssigned: Boolean(part?.assigned),
 		group: program.group,
 		isolation: settings['isolation.level'] === 'read_committed' ? 'read committed' : '',
@@ -76,6 +80,9 @@ function programOf(state, program, focus) {
 		...(program.role === 'producer' ? writingOf(program, settings, focus) : {}),
 	};
 }
+
+const runsOf = (runs) =>
+	runs?.map(({ from, to }) => ({ from: Number(from), to: Number(to) })) ?? [];
 
 /** An offset of the state; null where there is none yet. */
 const offsetOf = (text) => (text === undefined || Number(text) < 0 ? null : Number(text));

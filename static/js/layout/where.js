@@ -187,6 +187,8 @@ function sent(scene, follow, holders, belief) {
 const hasPassed = (reader, offset) =>
 	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
 
+const isAmong = (runs, offset) => runs.some(({ from, to }) => from <= offset && offset < to);
+
 /** What a reader was given of the records below an offset, as runs of offsets: it is never given
  *  markers and what compaction took, nor, where it reads what is committed only, aborted records.
  *  @param {Copy | null} log the leader's; of what it has lost nobody says what was passed over
@@ -227,7 +229,8 @@ function withoutHoles(run, holes) {
 
 function read(scene, follow, isCommitted, isLost) {
 	const readers = scene.readers
-		.filter((reader) => reader.position !== null || reader.committed !== null)
+		.filter(({ position, committed, former }) =>
+			position !== null || committed !== null || former.length)
 		.slice(0, 2);
 	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	const { leading } = scene.focus;
@@ -245,6 +248,9 @@ function read(scene, follow, isCommitted, isLost) {
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
 			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;
 			return { ...station, status: 'here', note: `committed${who}` };
+		}
+		if (!hasPassed(reader, follow.offset) && isAmong(reader.former, follow.offset)) {
+			return { ...station, status: 'here', note: `read${reader.ending}` };
 		}
 		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso &&
 			follow.offset < scene.focus.hw;

@@ -1,6 +1,7 @@
 // Folds the quorum, what the metadata log says, and the recorder's own fact.
 
 import { compareText, findTopic, insertSorted, nodeAt, partitionAt, topicAt } from "./places.js";
+import { forgetOffsets } from "./program.js";
 import { sweep } from "./replica.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -47,7 +48,10 @@ function setNode(state, id, change) {
 function topicCreated(state, f) {
 	const topic = topicAt(state, f.topic);
 	// A broker that was down may still hold replicas of a former topic of this name.
-	if (topic.topicId !== f.topicId) for (const p of topic.partitions) p.committed = [];
+	if (topic.topicId !== f.topicId) {
+		for (const p of topic.partitions) p.committed = [];
+		forgetOffsets(state, f.topic);
+	}
 	topic.topicId = f.topicId;
 	topic.replicationFactor = f.replicationFactor;
 	topic.deleted = false;

@@ -1,7 +1,7 @@
 // Folds the kinds of built-in producers and consumers.
 
 import { parseRuns } from "./holes.js";
-import { compare, larger } from "./int64.js";
+import { compare, larger, smaller } from "./int64.js";
 import { compareText, insertSorted } from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -69,9 +69,40 @@ function started(state, event) {
 		polled: 0, partitions: [],
 	};
 	const known = findProgram(state, event.node);
-	if (known) Object.assign(known, fresh);
+	if (known) Object.assign(known, fresh, { partitions: keptOf(known, f) });
 	else if (state.programs.length >= programsMax) state.notKept.programs++;
 	else insertSorted(state.programs, fresh, (a, b) => a.node - b.node);
+}
+
+/** What outlives a client that is started again: what its group committed, and what it was given. */
+function keptOf(known, f) {
+	if (known.role !== f.role || known.name !== f.name) return [];
+	return known.partitions.map((p) => ({ ...blankPart(p),
+		committed: f.group && f.group === known.group ? p.committed : "-1", former: formerOf(p) }))
+		.filter((p) => p.former.length || compare(p.committed, "0") >= 0);
+}
+
+const formerOf = (p) => readMore(p.former ?? [], p.read ?? []);
+
+/** Lets go of what clients have of a topic whose name another topic has now; a position stays.
+ * @param {State} state @param {string} topic */
+export function forgetOffsets(state, topic) {
+	changeParts(state, (p) => p.topic === topic, (p) => (
+		{ acknowledged: "-1", committed: "-1", began: p.position, read: [], former: [] }));
+}
+
+/** Takes from what former incarnations read what a leader's log lacks: others come there.
+ * @param {State} state @param {any} f @param {string} end */
+export function formerBelow(state, f, end) {
+	changeParts(state, (p) => p.topic === f.topic && p.partition === f.partition, (p) => (
+		{ former: (p.former ?? []).filter((run) => compare(run.from, end) < 0)
+			.map(({ from, to }) => ({ from, to: smaller(to, end) })) }));
+}
+
+function changeParts(state, isMeant, change) {
+	for (const program of state.programs) {
+		program.partitions = program.partitions.map((p) => isMeant(p) ? { ...p, ...change(p) } : p);
+	}
 }
 
 /** Takes what the end of an incarnation takes. What it believed for good stays to be looked at.
@@ -82,7 +113,7 @@ export function endProgram(state, node) {
 	Object.assign(program, { alive: false, memory: "0", blocked: "", transaction: "", pending: 0,
 		sent: 0, unkept: 0, batches: [], member: "", generation: -1, state: "" });
 	program.partitions = program.partitions.map((p) => ({ ...p, assigned: false, began: "-1",
-		position: "-1", read: [] }));
+		position: "-1", read: [], former: formerOf(p) }));
 }
 
 function fail(program, at, reason) {
@@ -149,6 +180,9 @@ function compareParts(a, b) {
 	return compareText(a.topic, b.topic) || a.partition - b.partition;
 }
 
+const blankPart = ({ topic, partition }) => ({ topic, partition, acknowledged: "-1", assigned: false,
+	began: "-1", position: "-1", committed: "-1", read: [], former: [] });
+
 /** @returns a client's partition, made if need be; undefined when there is no room */
 function partAt(state, program, f) {
 	const known = program.partitions.find((p) => p.topic === f.topic && p.partition === f.partition);
@@ -157,8 +191,7 @@ function partAt(state, program, f) {
 		state.notKept.programs++;
 		return undefined;
 	}
-	const part = { topic: f.topic, partition: f.partition, acknowledged: "-1", assigned: false,
-		began: "-1", position: "-1", committed: "-1", read: [] };
+	const part = blankPart(f);
 	insertSorted(program.partitions, part, compareParts);
 	return part;
 }

@@ -4,6 +4,7 @@ import { compare, smaller } from "./int64.js";
 import {
 	copyAt, findPartition, findTopic, insertSorted, keepNewest, partitionAt,
 } from "./places.js";
+import { formerBelow } from "./program.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -25,7 +26,9 @@ export function applyReplica(state, event) {
 			log.lso = f.lastStableOffset;
 			if (log.role === "leader") commitBelow(partition, log);
 			break;
-		case "BecameLeader": return becameLeader(partition, log, f);
+		case "BecameLeader":
+			becameLeader(partition, log, f);
+			return formerBelow(state, f, log.leo);
 		case "BecameFollower":
 			Object.assign(log, { role: "follower", leader: f.leader, leaderEpoch: f.leaderEpoch,
 				leo: f.logEndOffset, hw: f.highWatermark, lso: f.lastStableOffset, isr: f.isr, proposed: null, followers: [] });
