@@ -1,7 +1,7 @@
 // Checks of what the caption and the list of events say; the Go test runs it.
 
 import assert from 'node:assert/strict';
-import { asides, joins, mostTelling, placesIn, turnsOf } from '../js/ui/telling.js';
+import { asides, isNewsAt, joins, mostTelling, placesIn, turnsOf } from '../js/ui/telling.js';
 
 const event = (seq, kind, fields = {}, rule = '') =>
   ({ seq: String(seq), node: 1, event: kind, fields, rule });
@@ -33,6 +33,21 @@ assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed')), mixed);
 assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed', 1)), next);
 const made = event(11, 'TopicCreated', { topic: 'mixed' });
 assert.equal(mostTelling([made, next], 9, undefined, at('mixed', 1)), next);
+
+// While everything runs the caption stays with the partition on the stage; elsewhere only a new
+// leader is news, and what is of no topic.
+const news = (kind, fields) => isNewsAt(event(12, kind, fields), at('orders'));
+const [other, beside] = [at('audit'), at('orders', 7)];
+assert.deepEqual([orders, beside, other].map((where) => news('HighWatermarkMoved', where)),
+  [true, false, false]);
+assert.deepEqual([orders, beside, other].map((where) => news('FollowerDiverged', where)),
+  [true, false, false]);
+assert.equal(news('IsrChanged', other), false);
+assert.equal(news('BecameLeader', { ...other, leaderEpoch: 3 }), true);
+assert.equal(news('BecameLeader', { ...other, leaderEpoch: 0 }), false, 'a new topic is no turn');
+assert.equal(news('NodeStopped', { how: 'kill' }), true);
+assert.equal(news('BecameLeader', { topic: '__consumer_offsets', partition: 0, leaderEpoch: 3 }), false);
+assert.equal(isNewsAt(rise, null), true, 'nothing is on the stage yet');
 
 // A step asks about the partitions that its command names.
 assert.deepEqual(placesIn('wait committed("clerks","mailbox-1") == leo("a.b-c-0") within 6m'),

@@ -10,8 +10,8 @@ import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import {
-	asides, firstOf, isAppend, isFact, isOutcome, isRise, isTelling, isTurn, isVisible, itemOf, joins,
-	mostTelling, turnsOf,
+	asides, firstOf, isAppend, isFact, isNewsAt, isOutcome, isRise, isTelling, isTurn, isVisible,
+	itemOf, joins, mostTelling, turnsOf,
 } from './telling.js';
 
 const PLAY_EVERY_MS = 320; // between two events while the past is played
@@ -423,7 +423,7 @@ export function createSession(options) {
 		},
 
 		/** The event that is worth a sentence: where somebody steps, the one that was reached;
-		 *  while everything runs, the newest that tells something; after a film, what mattered most
+		 *  while everything runs, the newest that tells something of it; after a film, what mattered most
 		 *  in it. A lesson's commands are in its panel, so they are no news, and what happened before
 		 *  its first step belongs to no lesson. @param {object} [place] what is looked at */
 		saying(place) {
@@ -431,7 +431,7 @@ export function createSession(options) {
 			const isWhole = session.isMoving() || session.isTold;
 			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
-				!(isWhole && (!isTelling(event) || isAside(event) || event.fields.topic?.startsWith('__')));
+				(!isWhole || (isNewsAt(event, place) && !isAside(event)));
 			const found = session.isTold
 				? mostTelling(told, session.toldFrom, isAside, place) : firstOf(told, isNews);
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
