@@ -148,6 +148,9 @@ func TestTraceThatNobodyJudgedSaysWhoDoes(t *testing.T) {
 	file := strings.Replace(get(v, "trace"), `,"judged":true`, "", 1)
 	v.drop("old.jsonl", file)
 	v.wait(`text("film-facts").includes("not judged here: highwater trace check old.jsonl")`)
+	lines := strings.SplitAfter(file, "\n")
+	v.drop("headless.jsonl", lines[0]+strings.Join(lines[50:], ""))
+	v.wait(`text("film-facts").includes("begins at event 50, and the state before it is missing")`)
 }
 
 func TestTraceOfOtherNodesBringsItsOwnBoxes(t *testing.T) {

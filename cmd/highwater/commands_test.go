@@ -175,6 +175,12 @@ func TestTraceCheckFindsWhatIsMissing(t *testing.T) {
 	try(t, exitBadInput, "trace", "diff", path, gap)
 	out, _ := try(t, exitMistakes, "trace", "check", gap)
 	contains(t, out, "seq 6 follows 4")
+	headless := write(t, "headless.trace", strings.Join(append(lines[:1:1], lines[900:]...), ""))
+	out, _ = try(t, exitMistakes, "trace", "check", headless)
+	contains(t, out, "begins at event 900, and the state before it is missing")
+	if strings.Contains(out, "whole") {
+		t.Errorf("printed %s", out)
+	}
 	back := strings.Replace(string(text), `"at":"`+lastTime(lines)+`"`, `"at":"5"`, 1)
 	out, _ = try(t, exitMistakes, "trace", "check", write(t, "back.trace", back))
 	contains(t, out, "goes back in time")

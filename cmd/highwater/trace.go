@@ -181,6 +181,10 @@ func (c *traceCheck) all(t *traceFile) error {
 		if err != nil {
 			return err
 		}
+		if c.events == 0 && t.Keyframe == nil && line.Seq > 1 {
+			return fmt.Errorf("begins at event %d, and the state before it is missing: "+
+				"nothing can be judged", line.Seq)
+		}
 		c.one(t.chunk, line)
 	}
 }

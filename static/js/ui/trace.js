@@ -74,11 +74,14 @@ function bindDrop(take) {
 	});
 }
 
-function drawBanner(name, { header, events, complete }) {
+function drawBanner(name, { header, events, complete, keyframe }) {
 	const count = events.length.toLocaleString('en');
 	const whole = complete ? `${count} events` : `only the first ${count} events`;
 	setText(part('film-name'), name);
-	const verdict = header.judged ? '' : ` · not judged here: highwater trace check ${name}`;
+	const { seq } = events[0];
+	const isHeadless = !keyframe && Number(seq) > 1;
+	const verdict = isHeadless ? ` · begins at event ${seq}, and the state before it is missing`
+		: header.judged ? '' : ` · not judged here: highwater trace check ${name}`;
 	setText(part('film-facts'),
 		`Highwater ${header.software} · seed ${header.seed} · ${whole}${verdict}`);
 	part('film-banner').hidden = false;
