@@ -112,7 +112,7 @@ var narrations = map[Kind]told{
 		narration: "{connection} no longer asks {node} for {topic}-{partition}."},
 	KindWaitBegan: {class: Detail, pair: "WaitEnded",
 		narration: "A {what} waits at {node} until {topic}-{partition} has all below offset {needs}."},
-	KindWaitEnded: {class: Detail, narration: "The wait ends: {outcome}."},
+	KindWaitEnded: {class: Detail, narration: "What waited at {node} ends: {outcome}."},
 	KindLogOpened: {narration: "{node} opens {topic}-{partition}: it ends at offset {logEndOffset}."},
 	KindBatchAppended: {class: Detail,
 		narration: "{node} appends {records} records to {topic}-{partition} at offset {baseOffset}."},

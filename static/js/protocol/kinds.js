@@ -32,7 +32,7 @@ ResponseSent: "~{node} answers {api}: {errorCode}.",
 FetchPositionChanged: "~{connection} asks {node} for {topic}-{partition} from offset {offset} on.",
 FetchPartitionDropped: "~{connection} no longer asks {node} for {topic}-{partition}.",
 WaitBegan: "~A {what} waits at {node} until {topic}-{partition} has all below offset {needs}.",
-WaitEnded: "~The wait ends: {outcome}.",
+WaitEnded: "~What waited at {node} ends: {outcome}.",
 }),
 ...area("log", {
 LogOpened: "{node} opens {topic}-{partition}: it ends at offset {logEndOffset}.",

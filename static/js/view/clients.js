@@ -172,6 +172,7 @@ function wordsOf(scene, client) {
 
 function lagOf({ focus }, client) {
 	const { position } = client;
+	if (position === null && client.isAssigned) return 'no position yet';
 	if (position === null) return client.isNamed ? 'reads nothing here' : 'reads elsewhere';
 	const end = client.isolation ? focus.lso ?? focus.hw : focus.hw;
 	const lag = Math.max(0, end - position);
