@@ -171,6 +171,30 @@ func TestPredictionIsGradedByTheRun(t *testing.T) {
 	v.wait(`!at("predict-17").classList.contains("revealed")`)
 }
 
+// Who goes on without a guess cannot make one of what the run has shown.
+func TestPredictionThatNobodyMadeIsClosedByItsRun(t *testing.T) {
+	v := openIn(t, lessMotion)
+	s := openLesson(v, "kill-leader")
+	for i := range s.Steps {
+		v.wait(still)
+		v.keys("n")
+		if asks(s, i) {
+			v.wait(`!at("answer-17-1").disabled`)
+			v.keys("n")
+		}
+		v.shown(i + 1)
+		if asks(s, i) {
+			v.wait(`at("answer-17-0").disabled && at("answer-17-1").disabled &&
+				text("verdict-17").startsWith("You made no guess")`)
+			evaluate[bool](v, `at("answer-17-0").click() ?? true`)
+			break
+		}
+	}
+	v.keys("b") // nor by going back
+	v.wait(`at("answer-17-0").disabled && !at("answer-17-0").classList.contains("mine") &&
+		!at("predict-17").classList.contains("revealed")`)
+}
+
 func TestKeyboardAloneRunsALesson(t *testing.T) {
 	v := open(t)
 	s := openLesson(v, "kill-leader")

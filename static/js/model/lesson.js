@@ -64,12 +64,13 @@ export function placeOf(lesson, seq) {
 }
 
 /** @param {Lesson} lesson @param {number} section
- * @returns {{from: number, to: number, last: number}} its events and the index of its last step;
- *   to is 0 before the last one ran */
+ * @returns {{from: number, to: number, first: number, last: number}} its events and the indexes of
+ *   its first and last steps; to is 0 before the last one ran */
 export function sectionOf(lesson, section) {
 	const steps = lesson.steps.filter((step) => step.section === section);
 	const last = steps[steps.length - 1];
-	return { from: steps[0].from, to: last.index < lesson.done ? last.to : 0, last: last.index };
+	return { from: steps[0].from, to: last.index < lesson.done ? last.to : 0,
+		first: steps[0].index, last: last.index };
 }
 
 /** @param {Lesson} lesson @param {{shown: number, inside: number}} place

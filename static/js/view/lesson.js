@@ -66,33 +66,36 @@ function bringIntoSight(item) {
 function drawPredictions({ lesson, place, votes, asked, sections }) {
 	for (const prediction of lesson.predictions) {
 		const box = document.querySelector(`.predict[data-line="${prediction.line}"]`);
-		const isOver = place.shown > sections.get(prediction.section).last;
+		const { first, last } = sections.get(prediction.section);
+		const isOver = place.shown > last;
+		const isClosed = isOver || (!lesson.free && lesson.done > first); // the run has begun to tell
 		const right = isOver && !lesson.free ? prediction.right : -1;
 		const mine = votes.get(prediction.line) ?? -1;
 		const isAsked = asked.some((each) => each.line === prediction.line);
-		const key = `${right}/${mine}/${isAsked}`;
+		const key = `${right}/${mine}/${isAsked}/${isClosed}`;
 		if (box.dataset.drawn === key) continue;
 		box.dataset.drawn = key;
-		box.classList.toggle('asked', isAsked && mine < 0);
+		box.classList.toggle('asked', isAsked && mine < 0 && !isClosed);
 		box.classList.toggle('revealed', right >= 0);
 		for (const option of box.querySelectorAll('.option')) {
 			const answer = Number(option.dataset.answer);
 			option.classList.toggle('mine', answer === mine);
 			option.classList.toggle('right', answer === right);
 			option.setAttribute('aria-pressed', String(answer === mine));
-			option.disabled = isOver;
+			option.disabled = isClosed;
 			const letter = option.querySelector('.option-letter');
 			if (answer === right) patch(letter, icon('check', 'right'));
 			else patch(letter, 'ABCDEF'[answer]);
 		}
-		patch(box.querySelector('.predict-verdict'), verdictOf(right, mine, prediction));
+		patch(box.querySelector('.predict-verdict'), verdictOf(right, mine, isClosed, prediction));
 	}
 }
 
-function verdictOf(right, mine, { seen }) {
-	if (right < 0) return mine < 0 ? null : 'The run will tell.';
+function verdictOf(right, mine, isClosed, { seen }) {
+	if (right < 0 && mine < 0) return isClosed ? 'You made no guess; the run will tell.' : null;
+	if (right < 0) return 'The run will tell.';
 	const found = h('code', null, seen.replace(/^holds: /, ''));
-	if (mine < 0) return ['The run says: ', found];
+	if (mine < 0) return ['You made no guess. The run says: ', found];
 	return [mine === right ? 'As you predicted: ' : 'It went another way: ', found];
 }
 
