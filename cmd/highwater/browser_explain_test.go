@@ -109,4 +109,13 @@ func TestSignOfTheLogEndAndWhatWaitsDoNotMeet(t *testing.T) {
 	v.click("toggle-timeline")
 	evaluate[int](v, `window.apart = 0`)
 	v.wait(apart)
+	// What the broker's badge says hides neither, with the diagram or without it.
+	v.command("pause 1")
+	free := `(() => { const tank = at("replica-users-0-1");
+		const badge = tank.querySelector(".verdict")?.getBoundingClientRect();
+		return badge?.width > 0 && badge.bottom < Math.min(at("why-leo-1").getBoundingClientRect().top,
+			at("waits-1").getBoundingClientRect().top); })()`
+	v.wait(free)
+	v.click("toggle-timeline")
+	v.wait(free)
 }
