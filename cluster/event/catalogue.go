@@ -233,7 +233,7 @@ var narrations = map[Kind]told{
 	KindRecordsPolled: {class: Detail,
 		narration: "{node} polls {records} records of {topic}-{partition} from offset {before}."},
 	KindPositionCommitted: {class: Detail,
-		narration: "{node} knows {offset} of {topic}-{partition} to be committed for {group}."},
+		narration: "{node} hears that group {group} has offset {offset} of {topic}-{partition} committed."},
 	KindCommitFailed: {narration: "{node} could not commit its offsets: {reason}."},
 	KindTransactionStateChanged: {
 		narration: "Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}."},

@@ -103,7 +103,7 @@ PartitionAssigned: "{node} now reads {topic}-{partition}.",
 PartitionRevoked: "{node} no longer reads {topic}-{partition}: {reason}.",
 PositionMoved: "{node} will read {topic}-{partition} from offset {after}: {reason}.",
 RecordsPolled: "~{node} polls {records} records of {topic}-{partition} from offset {before}.",
-PositionCommitted: "~{node} knows {offset} of {topic}-{partition} to be committed for {group}.",
+PositionCommitted: "~{node} hears that group {group} has offset {offset} of {topic}-{partition} committed.",
 CommitFailed: "{node} could not commit its offsets: {reason}.",
 }),
 ...area("txn", {
