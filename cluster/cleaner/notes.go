@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"highwater/cluster/commitlog"
 	"highwater/cluster/event"
 )
 
@@ -43,7 +42,7 @@ func (n *notes) skipTo(offset event.Offset) {
 	if offset <= n.next {
 		return
 	}
-	if len(n.holes) == commitlog.HolesMax {
+	if len(n.holes) == event.RunsMax {
 		n.holes = append(n.holes[:0], n.holes[1:]...)
 	}
 	n.holes = append(n.holes, [2]event.Offset{n.next, offset - 1})
@@ -52,7 +51,7 @@ func (n *notes) skipTo(offset event.Offset) {
 // holesText ends the holes of one segment.
 func (n *notes) holesText(end event.Offset) string {
 	n.skipTo(end)
-	return commitlog.HolesText(n.holes)
+	return event.RunsText(n.holes)
 }
 
 func (n *notes) survivorsText() string { return strings.Join(n.survivors, ",") }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -324,22 +323,20 @@ func (c *Consumer) collect(most int) []Record {
 	return records
 }
 
-// runsToldMax bounds how many runs of offsets an event tells.
-const runsToldMax = 64
-
 // offsetsText writes the offsets of records as events tell them, in runs: 0-3,5-5.
 func offsetsText(records []Record) string {
-	var runs []string
-	for last := len(records) - 1; last >= 0 && len(runs) < runsToldMax; {
+	var runs [][2]event.Offset
+	for last := len(records) - 1; last >= 0 && len(runs) < event.RunsMax; {
 		first := last
 		for first > 0 && records[first-1].Offset == records[first].Offset-1 {
 			first--
 		}
-		runs = append(runs, fmt.Sprintf("%d-%d", records[first].Offset, records[last].Offset))
+		runs = append(runs, [2]event.Offset{event.Offset(records[first].Offset),
+			event.Offset(records[last].Offset)})
 		last = first - 1
 	}
 	slices.Reverse(runs)
-	return strings.Join(runs, ",")
+	return event.RunsText(runs)
 }
 
 // Close commits if the consumer commits by itself, leaves its group, and ends the polling. Whoever

@@ -200,15 +200,9 @@ func (c *epochCache) encode() []byte {
 
 // write replaces the checkpoint file, not yet durably.
 func (c *epochCache) write() error {
-	file, err := c.files.Create(c.name + suffixTemporary)
+	file, err := replaceFile(c.files, c.name, 0, c.encode())
 	if err != nil {
 		return err
-	}
-	if _, err = file.WriteAt(c.encode(), 0); err == nil {
-		err = c.files.Rename(c.name+suffixTemporary, c.name)
-	}
-	if err != nil {
-		return errors.Join(err, file.Close())
 	}
 	err = c.close()
 	c.file = file

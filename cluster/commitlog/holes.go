@@ -1,20 +1,14 @@
 package commitlog
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"highwater/cluster/event"
 	"highwater/cluster/record"
 )
 
-const (
-	// HolesMax bounds how many runs of offsets without a record an event tells; the newest are told.
-	HolesMax = 64
-	// holesScanBytes bounds how much of a log is looked through for them, the newest first.
-	holesScanBytes = 8 << 20
-)
+// holesScanBytes bounds how much of a log is looked through for holes, the newest first.
+const holesScanBytes = 8 << 20
 
 // holes are runs of offsets without a record, each the first and the last, and from where on they
 // are all that there are.
@@ -47,7 +41,7 @@ func (l *Log) findHoles() holes {
 		found.below(runs)
 		end = s.base
 	}
-	if over := len(found.runs) - HolesMax; over > 0 {
+	if over := len(found.runs) - event.RunsMax; over > 0 {
 		found.runs = found.runs[over:]
 		found.from = found.runs[0][0]
 	}
@@ -92,13 +86,4 @@ func holesIn(s *segment, next, end event.Offset) ([][2]event.Offset, error) {
 	}
 	skipTo(end)
 	return runs, batches.err
-}
-
-// HolesText writes runs of offsets, each the first and the last, as events tell them: 0-176,180-182.
-func HolesText(runs [][2]event.Offset) string {
-	texts := make([]string, len(runs))
-	for i, run := range runs {
-		texts[i] = fmt.Sprintf("%d-%d", run[0], run[1])
-	}
-	return strings.Join(texts, ",")
 }

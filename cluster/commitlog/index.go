@@ -74,7 +74,10 @@ func replaceFile(files disk.FS, name string, bytes int64, content []byte) (disk.
 	if err != nil {
 		return nil, err
 	}
-	if err = file.Preallocate(bytes); err == nil && len(content) > 0 {
+	if bytes > int64(len(content)) {
+		err = file.Preallocate(bytes)
+	}
+	if err == nil && len(content) > 0 {
 		_, err = file.WriteAt(content, 0)
 	}
 	if err == nil {

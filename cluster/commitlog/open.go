@@ -220,7 +220,7 @@ func (l *Log) emitOpened(o OpenOptions, r *Recovered) {
 		Segments: int32(len(l.segments)), TruncatedBytes: r.TruncatedBytes,
 		Clean: o.CleanShutdown, Bytes: l.Size(),
 		LeaderEpoch: l.LastEpoch(), Epochs: epochsText(l.epochs.entries),
-		Holes: HolesText(holes.runs), HolesFrom: holes.from,
+		Holes: event.RunsText(holes.runs), HolesFrom: holes.from,
 	}.Emit(l.cfg.Events, event.RuleNone)
 	if r.TruncatedBytes > 0 {
 		// What was torn off had no offsets that anybody could count, so only bytes are told.

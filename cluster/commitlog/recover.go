@@ -270,9 +270,7 @@ func (l *loader) rescan(s *segment) (bool, error) {
 		if !follows || !record.ChecksumHolds(batches.batch()) {
 			break
 		}
-		if h.PartitionLeaderEpoch > epoch {
-			epoch = h.PartitionLeaderEpoch
-		}
+		epoch = h.PartitionLeaderEpoch
 		l.recoverEpoch(h)
 		if err := l.rescanProducer(s, &batches); err != nil {
 			break

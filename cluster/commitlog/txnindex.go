@@ -129,7 +129,7 @@ func (x *txnIndex) recreate() error {
 	for _, t := range x.txns {
 		b = t.append(b)
 	}
-	file, err := replaceFile(x.files, x.name, int64(len(b)), b)
+	file, err := replaceFile(x.files, x.name, 0, b)
 	if err != nil {
 		return err
 	}
