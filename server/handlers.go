@@ -159,7 +159,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 	world, topic := worldOf(r), q.Get("topic")
 	raw, err := world.Batches.Batch(int32(numbers[0]), topic, int32(numbers[1]), numbers[2])
 	if id := q.Get("topicId"); err == nil && id != "" {
-		if now := world.Hub.Latest().Topic(topic); now == nil || now.TopicID != id {
+		if world.Hub.TopicID(topic) != id {
 			err = fmt.Errorf("the topic %s is another one by now; this one's logs are deleted", topic)
 		}
 	}

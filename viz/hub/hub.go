@@ -292,6 +292,17 @@ func (h *Hub) Latest() *model.State {
 	return h.state.Clone()
 }
 
+// TopicID is the id of the topic that has a name now, "" when none has.
+func (h *Hub) TopicID(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fold()
+	if t := h.state.Topic(name); t != nil {
+		return t.TopicID
+	}
+	return ""
+}
+
 // State returns the state after the event at, which may be 0; it is the caller's.
 func (h *Hub) State(at event.Seq) (*model.State, error) {
 	h.mu.Lock()

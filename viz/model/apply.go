@@ -198,7 +198,7 @@ func (s *State) log(topic string, index int32, node event.NodeID) (*Partition, *
 	s.logCount++
 	l := &Log{Node: node, Leader: event.NoNode, Isr: noNodes, Followers: []Follower{},
 		Epochs: []Epoch{}, Segments: Offsets{}, Cut: []Batch{}, SyncedOffset: -1,
-		Holes: []Hole{}, Transactions: []LogTransaction{}}
+		Holes: []Run{}, Transactions: []LogTransaction{}}
 	p.Logs = insertSorted(p.Logs, l, func(a, b *Log) int { return cmp.Compare(a.Node, b.Node) })
 	return p, l
 }

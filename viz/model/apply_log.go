@@ -147,7 +147,7 @@ func (l *Log) startAt(start event.Offset) {
 	l.LogStartOffset = start
 	l.LogEndOffset = max(l.LogEndOffset, start)
 	l.Batches.keep(func(b *Batch) bool { return b.LastOffset >= start })
-	l.keepHoles(func(h *Hole) {
+	l.keepHoles(func(h *Run) {
 		h.From = max(h.From, start)
 	})
 	l.Transactions = slices.DeleteFunc(l.Transactions, func(t LogTransaction) bool {
@@ -180,10 +180,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 		l.Cut = append(l.Cut, *b)
 		return false
 	})
-	l.Cut = append(l.Cut, earlier...)
-	if over := len(l.Cut) - cutBatchesMax; over > 0 {
-		l.Cut = slices.Delete(l.Cut, 0, over)
-	}
+	l.Cut = newest(append(l.Cut, earlier...), cutBatchesMax)
 	l.LogEndOffset = after
 	l.HighWatermark = min(l.HighWatermark, after)
 	l.LastStableOffset = min(l.LastStableOffset, after)
@@ -193,7 +190,7 @@ func (l *Log) cut(s *State, before, after event.Offset) {
 	if anew {
 		l.SyncedOffset, l.LogStartOffset, l.KnownFrom = after, after, after
 	}
-	l.keepHoles(func(h *Hole) {
+	l.keepHoles(func(h *Run) {
 		if h.To = min(h.To, after); anew {
 			h.To = h.From
 		}

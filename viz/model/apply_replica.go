@@ -85,9 +85,7 @@ func (p *Partition) commitTo(epoch event.Epoch, to event.Offset) (isNew bool) {
 	})
 	if !found {
 		p.Committed = slices.Insert(p.Committed, at, Committed{Epoch: epoch, To: to})
-		if len(p.Committed) > epochsMax {
-			p.Committed = slices.Delete(p.Committed, 0, len(p.Committed)-epochsMax)
-		}
+		p.Committed = newest(p.Committed, epochsMax)
 		return true
 	}
 	isNew = p.Committed[at].To < to
@@ -116,10 +114,7 @@ func (l *Log) epochStarted(epoch event.Epoch, start event.Offset) {
 	l.Epochs = slices.DeleteFunc(l.Epochs, func(e Epoch) bool {
 		return e.Epoch >= epoch || e.StartOffset >= start
 	})
-	l.Epochs = append(l.Epochs, Epoch{Epoch: epoch, StartOffset: start})
-	if len(l.Epochs) > epochsMax {
-		l.Epochs = slices.Delete(l.Epochs, 0, len(l.Epochs)-epochsMax)
-	}
+	l.Epochs = newest(append(l.Epochs, Epoch{Epoch: epoch, StartOffset: start}), epochsMax)
 }
 
 // openedEpochs reads 0@0,2@17, as the checkpoint has it; what is not of that form says nothing.
@@ -133,9 +128,7 @@ func (l *Log) openedEpochs(text string) {
 			l.Epochs = append(l.Epochs, Epoch{Epoch: event.Epoch(epoch), StartOffset: start})
 		}
 	}
-	if over := len(l.Epochs) - epochsMax; over > 0 {
-		l.Epochs = slices.Delete(l.Epochs, 0, over)
-	}
+	l.Epochs = newest(l.Epochs, epochsMax)
 }
 
 // replicaRemoved forgets a replica, and with the last one of a deleted topic the topic.

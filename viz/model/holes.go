@@ -6,12 +6,6 @@ import (
 	"highwater/cluster/event"
 )
 
-// Hole is a run of offsets without a record: From is the first, To the next that may have one.
-type Hole struct {
-	From event.Offset `json:"from,string"`
-	To   event.Offset `json:"to,string"`
-}
-
 // segmentsSwapped puts a compacted segment in its originals' place. A batch that lies wholly in a
 // hole is gone; of one that lies partly in one, the holes say what is missing.
 func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
@@ -19,24 +13,24 @@ func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
 	l.Segments = slices.DeleteFunc(l.Segments, func(base event.Offset) bool {
 		return base > e.BaseOffset && base < e.NextOffset
 	})
-	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool {
+	l.Holes = slices.DeleteFunc(l.Holes, func(h Run) bool {
 		return h.From >= e.BaseOffset && h.From < e.NextOffset
 	})
 	at := 0
 	for at < len(l.Holes) && l.Holes[at].From < e.BaseOffset {
 		at++
 	}
-	holes := holesOf(e.Holes)
+	holes := parseRuns(e.Holes)
 	l.Holes = slices.Insert(l.Holes, at, holes...)
 	if e.NextOffset >= l.HolesFrom {
 		l.HolesFrom = min(l.HolesFrom, e.BaseOffset)
 	}
-	if len(holes) >= holesToldMax {
+	if len(holes) >= event.RunsMax {
 		l.HolesFrom = max(l.HolesFrom, holes[0].From)
 	}
 	l.boundHoles()
 	l.Batches.keep(func(b *Batch) bool {
-		return !slices.ContainsFunc(holes, func(h Hole) bool {
+		return !slices.ContainsFunc(holes, func(h Run) bool {
 			return h.From <= b.BaseOffset && b.LastOffset < h.To
 		})
 	})
@@ -47,8 +41,8 @@ func (l *Log) openedHoles(e event.LogOpened) {
 	if first := l.SyncedOffset < 0; first || e.HolesFrom < l.HolesFrom {
 		l.HolesFrom = e.HolesFrom
 	}
-	l.keepHoles(func(h *Hole) { h.To = min(h.To, e.HolesFrom) })
-	l.Holes = append(l.Holes, holesOf(e.Holes)...)
+	l.keepHoles(func(h *Run) { h.To = min(h.To, e.HolesFrom) })
+	l.Holes = append(l.Holes, parseRuns(e.Holes)...)
 	l.boundHoles()
 }
 
@@ -61,23 +55,12 @@ func (l *Log) boundHoles() {
 }
 
 // keepHoles changes every hole and drops those that end up empty.
-func (l *Log) keepHoles(change func(*Hole)) {
+func (l *Log) keepHoles(change func(*Run)) {
 	for i := range l.Holes {
 		change(&l.Holes[i])
 	}
-	l.Holes = slices.DeleteFunc(l.Holes, func(h Hole) bool { return h.From >= h.To })
+	l.Holes = slices.DeleteFunc(l.Holes, func(h Run) bool { return h.From >= h.To })
 }
 
-// holesMax is how many holes of a log are kept; an event tells holesToldMax of a segment, the newest.
-const (
-	holesMax     = 128
-	holesToldMax = 64
-)
-
-func holesOf(text string) []Hole {
-	var holes []Hole
-	for _, run := range parseRuns(text) {
-		holes = append(holes, Hole(run))
-	}
-	return holes
-}
+// holesMax is how many holes of a log are kept; an event tells event.RunsMax of a segment, the newest.
+const holesMax = 128

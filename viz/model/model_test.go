@@ -102,13 +102,13 @@ func TestHolesOfALogThatIsOpenedAreTakenOver(t *testing.T) {
 	s.tell(1, event.LogOpened{Topic: "orders", LogEndOffset: 11, Segments: 2,
 		Holes: "2-3,5-8", HolesFrom: 2})
 	l := s.orders(1)
-	if want := []Hole{{2, 4}, {5, 9}}; !slices.Equal(l.Holes, want) || l.HolesFrom != 2 {
+	if want := []Run{{2, 4}, {5, 9}}; !slices.Equal(l.Holes, want) || l.HolesFrom != 2 {
 		t.Errorf("holes %v from %d, want %v from 2", l.Holes, l.HolesFrom, want)
 	}
 	s.tell(1, event.SegmentsSwapped{Topic: "orders", NextOffset: 11, Holes: "0-8"},
 		event.LogOpened{Topic: "orders", LogEndOffset: 11, Segments: 2, Holes: "7-8", HolesFrom: 7})
 	l = s.orders(1)
-	if want := []Hole{{0, 7}, {7, 9}}; !slices.Equal(l.Holes, want) || l.HolesFrom != 0 {
+	if want := []Run{{0, 7}, {7, 9}}; !slices.Equal(l.Holes, want) || l.HolesFrom != 0 {
 		t.Errorf("holes %v from %d, want %v from 0", l.Holes, l.HolesFrom, want)
 	}
 }

@@ -209,7 +209,7 @@ type Log struct {
 	// Holes are the newest runs of offsets left without a record, and all there are from HolesFrom.
 	Cleaning  *Cleaning    `json:"cleaning"`
 	Cleaned   *Cleaned     `json:"cleaned"`
-	Holes     []Hole       `json:"holes"`
+	Holes     []Run        `json:"holes"`
 	HolesFrom event.Offset `json:"holesFrom,string"`
 	// KnownFrom is the offset from which on events told of everything that is in this log.
 	KnownFrom event.Offset `json:"knownFrom,string"`

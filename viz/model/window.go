@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // Window holds the newest of many values in order. It keeps twice its limit in memory, so that
@@ -68,4 +69,9 @@ func (w Window[T]) MarshalJSON() ([]byte, error) {
 func (w *Window[T]) UnmarshalJSON(text []byte) error {
 	*w = Window[T]{}
 	return json.NewDecoder(bytes.NewReader(text)).Decode(&w.items)
+}
+
+// newest keeps the last of a list, so many at most.
+func newest[T any](list []T, most int) []T {
+	return slices.Delete(list, 0, max(0, len(list)-most))
 }
