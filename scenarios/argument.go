@@ -34,7 +34,6 @@ type link struct {
 	both     bool
 }
 
-// clockChange is a new offset or a new rate.
 func (a *argument) parse(w word) (value, *Error) {
 	v := value{position: w.position}
 	var err *Error

@@ -162,13 +162,25 @@ func (e *Executor) candidates(a *argument) []string {
 }
 
 // isClient says whether an argument names a client that there is.
-func (k kind) isClient() bool { return k == kindClient || k == kindProducer || k == kindConsumer }
+func (k kind) isClient() bool { return k.role() != "" }
+
+// role is what a client of the kind is called; "" of what is no client.
+func (k kind) role() string {
+	switch k {
+	case kindClient:
+		return "client"
+	case kindProducer:
+		return "producer"
+	case kindConsumer:
+		return "consumer"
+	}
+	return ""
+}
 
 // clientsOf are the clients that an argument of the kind may name.
 func clientsOf(c Cluster, k kind) []string {
 	return slices.DeleteFunc(c.Programs(), func(name string) bool {
-		isProducer := c.ProgramRole(name) == "producer"
-		return k == kindProducer && !isProducer || k == kindConsumer && isProducer
+		return k != kindClient && c.ProgramRole(name) != k.role()
 	})
 }
 

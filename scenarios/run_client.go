@@ -59,7 +59,7 @@ func runConsumer(x *execution) {
 func (x *execution) producer(v value) *client.Producer {
 	p := x.config.Cluster.Producer(v.text)
 	if p == nil {
-		x.noClient(v, "producer", kindProducer)
+		x.noClient(v, kindProducer)
 		return nil
 	}
 	if x.standsStill(v) {
@@ -72,7 +72,7 @@ func (x *execution) producer(v value) *client.Producer {
 func (x *execution) consumer(v value) *client.Consumer {
 	c := x.config.Cluster.Consumer(v.text)
 	if c == nil {
-		x.noClient(v, "consumer", kindConsumer)
+		x.noClient(v, kindConsumer)
 		return nil
 	}
 	if x.standsStill(v) {
@@ -94,7 +94,8 @@ func (x *execution) standsStill(v value) bool {
 	return true
 }
 
-func (x *execution) noClient(v value, role string, k kind) {
+func (x *execution) noClient(v value, k kind) {
+	role := k.role()
 	e := inputError(v.position, "no %s %s is running", role, v.text)
 	id, known := x.config.Cluster.Named(v.text)
 	switch own := x.config.Cluster.ProgramRole(v.text); {
@@ -319,7 +320,7 @@ func runClose(x *execution) {
 	v := x.command.value("name")
 	id, ok := x.config.Cluster.Named(v.text)
 	if !ok {
-		x.noClient(v, "client", kindClient)
+		x.noClient(v, kindClient)
 		return
 	}
 	if x.standsStill(v) {

@@ -8,7 +8,7 @@ import { batchLimit, copyAt, keepNewest, nodeAt, partitionAt, recordLimit } from
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
 
-const epochsMax = 64;
+export const epochsMax = 64;
 const segmentsMax = 128;
 const cutBatchesMax = 32;
 

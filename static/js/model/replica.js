@@ -1,6 +1,7 @@
 // Folds a replica's role, and what it believes of the others.
 
 import { compare, smaller } from "./int64.js";
+import { epochsMax } from "./log.js";
 import {
 	copyAt, findPartition, findTopic, insertSorted, keepNewest, partitionAt,
 } from "./places.js";
@@ -10,7 +11,6 @@ import { formerBelow } from "./program.js";
 /** @typedef {import("./state.js").Event} Event */
 
 const followersMax = 16;
-const epochsMax = 64;
 
 /** @param {State} state @param {Event} event */
 export function applyReplica(state, event) {

@@ -263,7 +263,7 @@ function drawWaiting({ scene, geometry, act }, copy, top) {
 		if (wait.node === id) counts.set(what, (counts.get(what) ?? 0) + 1);
 	}
 	const waits = [...counts].sort().reverse().slice(0, WAITS_MOST);
-	const unit = geometry.columns[id].tankWidth / (geometry.cellWidth + 2.2);
+	const { unit } = geometry;
 	const isBeside = top(leo) / unit < ABOVE + waits.length * LINE + SIGN;
 	const room = isBeside ? geometry.cellWidth - 2 - shortOffset(leo).length * 0.57 : Infinity;
 	return h(
