@@ -192,6 +192,8 @@ func (w *fakeWorld) After(d time.Duration, f func()) {
 	w.timers = append(w.timers, fakeTimer{w.now + d, f})
 }
 
+func (w *fakeWorld) Publish() {}
+
 func (w *fakeWorld) RunWhile(condition func() bool, until time.Duration) bool {
 	for condition() {
 		first := -1

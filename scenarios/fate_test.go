@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"highwater/cluster"
+	"highwater/cluster/event"
 )
 
 const fates = `---
@@ -42,7 +43,7 @@ func playedUpTo(t *testing.T, until int) (*cluster.Cluster, *Player, *Scenario) 
 			t.Error(err)
 		}
 	})
-	p := NewPlayer(c)
+	p := NewPlayer(c, nil)
 	if err := p.Boot(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,5 +123,27 @@ func TestBrokenInvariantFailsTheStepAndSaysTheValues(t *testing.T) {
 	}
 	if whole := p.Run(context.Background(), s); whole.OK || len(whole.Steps) != 1 {
 		t.Errorf("it went on: %+v", whole)
+	}
+}
+
+func TestConsumerOfAPartitionThatIsNotThereIsRefused(t *testing.T) {
+	_, p, _ := playedUpTo(t, 1)
+	p.says(t, "consumer c topic=o partition=2", "o has no partition 2", "it has 2, counted from 0")
+}
+
+func TestTopicWithoutAQuorumSaysWhatIsMissing(t *testing.T) {
+	c, p, _ := playedUpTo(t, 0)
+	for _, id := range []event.NodeID{101, 102} {
+		if err := c.Kill(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command, mistake := Parse("topic later")
+	if mistake != nil {
+		t.Fatal(mistake)
+	}
+	ok, text, _ := p.run(command, "test")
+	if ok || !strings.Contains(text, "REQUEST_TIMED_OUT: no controller is active") {
+		t.Errorf("%v, %s", ok, text)
 	}
 }

@@ -17,7 +17,7 @@ func TestIndexesOfOneBatchAreLongAndTakeNoBlockOfTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report := NewPlayer(c).Run(context.Background(), s); !report.OK {
+	if report := NewPlayer(c, nil).Run(context.Background(), s); !report.OK {
 		t.Errorf("%+v", report)
 	}
 	for name, length := range map[string]int64{".index": 10485760, ".timeindex": 10485756} {

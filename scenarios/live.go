@@ -39,9 +39,7 @@ type Live struct {
 
 // NewLive makes the executor of a running cluster; recording keeps its events, nil for none.
 func NewLive(c *cluster.Cluster, recording explain.Source) *Live {
-	executor := Attach(c, livePacer{c.World()})
-	executor.config.Recording = recording
-	return &Live{cluster: c, executor: executor}
+	return &Live{cluster: c, executor: Attach(c, livePacer{c.World()}, recording)}
 }
 
 // ended is what a command gave.

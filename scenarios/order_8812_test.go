@@ -102,7 +102,7 @@ func TestClusterOfOrder8812LosesOrRepeatsByTheKindOfItsProducer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report := NewPlayer(c).Run(context.Background(), s); !report.OK {
+		if report := NewPlayer(c, nil).Run(context.Background(), s); !report.OK {
 			t.Errorf("seed %d: %+v", seed, report.Steps[len(report.Steps)-1])
 		}
 		for topic, want := range map[string]struct{ lost, twice bool }{

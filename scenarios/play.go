@@ -12,6 +12,7 @@ import (
 
 	"highwater/cluster"
 	"highwater/cluster/world"
+	"highwater/viz/explain"
 )
 
 // StepReport says how one step went. At is the virtual time at its end.
@@ -69,6 +70,8 @@ type World interface {
 	// RunWhile runs as long as the condition holds, at most up to a virtual time, and says whether
 	// the condition ended.
 	RunWhile(condition func() bool, until time.Duration) bool
+	// Publish hands on what has happened so far in the present instant.
+	Publish()
 }
 
 // Bounds in virtual time.
@@ -161,6 +164,7 @@ func (p *Player) run(command *Command, by string) (ok bool, text string, at time
 	for _, name := range []string{"within", "timeout", "duration"} {
 		limit += command.value(name).duration
 	}
+	p.World.Publish() // for a why
 	p.Executor.Run(command, by, func(result Result, err *Error) {
 		ended = true
 		ok, text = err == nil, result.Text
@@ -189,7 +193,9 @@ type Options struct {
 	Seed    *uint64 // instead of the scenario's own
 	DataDir string  // "" keeps everything in memory
 	Events  world.Sink
-	Log     *slog.Logger
+	// Recording is what why answers from; nil where no events are kept.
+	Recording explain.Source
+	Log       *slog.Logger
 	// Survive lets a broken invariant take down one node instead of the process.
 	Survive bool
 }
@@ -216,9 +222,9 @@ func Open(s *Scenario, o Options) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// NewPlayer plays on a cluster that Open started.
-func NewPlayer(c *cluster.Cluster) *Player {
-	return &Player{World: c.World(), Executor: Attach(c, nil), Ready: c.Ready,
+// NewPlayer plays on a cluster that Open started; recording keeps its events, nil for none.
+func NewPlayer(c *cluster.Cluster, recording explain.Source) *Player {
+	return &Player{World: c.World(), Executor: Attach(c, nil, recording), Ready: c.Ready,
 		Broken: c.Broken}
 }
 
@@ -233,7 +239,7 @@ func Play(ctx context.Context, s *Scenario, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report := NewPlayer(c).Run(ctx, &chosen)
+	report := NewPlayer(c, o.Recording).Run(ctx, &chosen)
 	// The last step's own events go out with the instant that follows it.
 	next := c.World().Now() + lastInstant
 	c.World().RunWhile(func() bool { return c.World().Now() < next }, next)
@@ -249,8 +255,8 @@ func Play(ctx context.Context, s *Scenario, o Options) (Report, error) {
 // lastInstant is how long a cluster goes on after its scenario.
 const lastInstant = time.Second
 
-// Attach makes an executor for a cluster.
-func Attach(c *cluster.Cluster, pacer Pacer) *Executor {
+// Attach makes an executor for a cluster; recording keeps its events, nil for none.
+func Attach(c *cluster.Cluster, pacer Pacer, recording explain.Source) *Executor {
 	present := func() Client {
 		if running := c.Client(); running != nil {
 			return running
@@ -258,5 +264,5 @@ func Attach(c *cluster.Cluster, pacer Pacer) *Executor {
 		return nil
 	}
 	return New(Config{Cluster: c, Client: present, Events: c.World().Events(),
-		Now: c.World().Now, Pacer: pacer})
+		Now: c.World().Now, Pacer: pacer, Recording: recording})
 }

@@ -40,15 +40,16 @@ func runConsumer(x *execution) {
 		return
 	}
 	config.Topics = strings.Split(c.value("topic").text, ",")
+	if c.given("partition") {
+		config.Partition = int32(c.value("partition").number)
+	}
 	for _, topic := range config.Topics {
-		if !x.topic(topic, c.value("topic").position) {
+		at := c.value("topic").position
+		if !x.partition(topic, at, config.Partition, c.value("partition").position) {
 			return
 		}
 	}
 	config.Manual = c.given("manual")
-	if c.given("partition") {
-		config.Partition = int32(c.value("partition").number)
-	}
 	if c.given("from") {
 		config.From = &from.number
 	}
@@ -246,7 +247,12 @@ func (x *execution) polled(records []client.Record, code int16) {
 	if len(records) > polledShown {
 		words = append(words, "…")
 	}
-	x.outcome(code, "", Result{Value: map[string]any{"records": list},
+	message := ""
+	if code == kerr.OffsetOutOfRange.Code {
+		message = "auto.offset.reset=none, and a partition has no committed offset or one that is " +
+			"not in its log (NoOffsetForPartitionException, OffsetOutOfRangeException); seek decides"
+	}
+	x.outcome(code, message, Result{Value: map[string]any{"records": list},
 		Text: strings.TrimSpace("polled " + counted(len(records), "record") + " " +
 			strings.Join(words, " "))})
 }

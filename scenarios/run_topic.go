@@ -35,11 +35,19 @@ func runTopic(x *execution) {
 	}
 	x.client.CreateTopic(request, func(r client.AdminResult) {
 		if r.Code != 0 {
-			x.outcome(r.Code, r.Message, Result{})
+			x.administered(r, Result{})
 			return
 		}
 		x.untilVisible(request.Name, x.config.Now()+visibleWithin)
 	})
+}
+
+// administered ends a command that the active controller answers, and says so when there was none.
+func (x *execution) administered(r client.AdminResult, result Result) {
+	if _, active := x.config.Cluster.Controller(); r.Code != 0 && !active {
+		r.Message = "no controller is active, which needs a majority of them to run and to reach each other"
+	}
+	x.outcome(r.Code, r.Message, result)
 }
 
 // untilVisible ends the command when every partition of the new topic has a leader that serves it,
@@ -64,7 +72,7 @@ func runDeleteTopic(x *execution) {
 		return
 	}
 	x.client.DeleteTopic(v.text, func(r client.AdminResult) {
-		x.outcome(r.Code, r.Message, Result{Text: "deleted " + v.text})
+		x.administered(r, Result{Text: "deleted " + v.text})
 	})
 }
 
@@ -74,7 +82,7 @@ func runConfig(x *execution) {
 		return
 	}
 	x.client.AlterTopic(v.text, x.command.settings, func(r client.AdminResult) {
-		x.outcome(r.Code, r.Message, Result{Text: "changed " + v.text})
+		x.administered(r, Result{Text: "changed " + v.text})
 	})
 }
 
@@ -85,7 +93,7 @@ func runElect(x *execution) {
 	}
 	unclean := x.command.value("election").text == "unclean"
 	x.client.Elect(v.text, v.partition, unclean, func(r client.AdminResult) {
-		x.outcome(r.Code, r.Message, Result{Text: fmt.Sprintf("elected a leader of %s-%d", v.text,
+		x.administered(r, Result{Text: fmt.Sprintf("elected a leader of %s-%d", v.text,
 			v.partition)})
 	})
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"strings"
 
 	"highwater/viz/explain"
@@ -18,6 +19,11 @@ func whyCommands() []spec {
 				"that is known",
 			example: "why hw orders-0"},
 	}
+}
+
+// Asks says whether a step asks why, which takes a recording to answer.
+func (s *Scenario) Asks() bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Command.Name() == "why" })
 }
 
 // runWhy answers from the events up to the command. A run that keeps none goes on all the same: the

@@ -24,7 +24,9 @@ const (
 	commandBytesMax   = 64 << 10
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
-	commandTimeout    = 60 * time.Second
+	// commandTimeout leaves a command the time to end by itself: a send has delivery.timeout.ms,
+	// 120 s, and an administrative request default.api.timeout.ms, 60 s.
+	commandTimeout = 130 * time.Second
 )
 
 // Commands runs the command language.

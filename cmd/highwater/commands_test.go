@@ -62,6 +62,13 @@ func TestRunExitsByWhatItFound(t *testing.T) {
 	try(t, exitBadInput, "run", "isr-shrink", "--nonsense")
 }
 
+func TestRunAnswersWhy(t *testing.T) {
+	asking := write(t, "asking.hw", "topic o rf=3\nsend o value=a\nkill leader(\"o-0\")\nwhy isr o-0\n")
+	text := first(try(t, exitGood, "run", asking))
+	contains(t, text, "The in-sync replicas of o-0 are")
+	contains(t, text, "is gone (kill)") // in the same instant as the question
+}
+
 func TestSlipsOfTheHandAreAnsweredWithTheNearestWord(t *testing.T) {
 	for meant, args := range map[string][]string{
 		"serve":   {"serv"},

@@ -17,6 +17,7 @@ import (
 	"highwater/cluster/event"
 	"highwater/scenarios"
 	"highwater/viz/audit"
+	"highwater/viz/hub"
 	"highwater/viz/trace"
 )
 
@@ -140,27 +141,30 @@ func scenarioText(input string) (file string, text []byte, err error) {
 // its own checks say.
 func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.Report, error) {
 	referee := audit.New()
-	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Survive: true,
-		Events: &judgedSink{referee, nil}}
+	sink := &runSink{referee: referee}
+	options := scenarios.Options{Seed: f.seed, DataDir: f.data, Survive: true, Events: sink}
+	if s.Asks() {
+		sink.recording = hub.New(hub.Config{EventsMax: recordedEventsMax})
+		defer sink.recording.Close()
+		options.Recording = sink.recording
+	}
 	if f.trace == "" {
 		report, err := scenarios.Play(ctx, s, options)
 		return judge(s, report, referee), err
 	}
 	var report scenarios.Report
-	sink := &traceSink{}
 	err := writeFile(f.trace, func(w io.Writer) error {
-		sink.w = w
-		options.Events = &judgedSink{referee, sink}
+		sink.trace = &traceSink{w: w}
 		var err error
 		report, err = scenarios.Play(ctx, s, options)
-		return errors.Join(err, sink.close())
+		return errors.Join(err, sink.trace.close())
 	})
 	if err == nil {
 		var found []trace.Violation
 		for _, v := range referee.Violations() {
 			found = append(found, trace.Violation(v))
 		}
-		err = sealTrace(f.trace, sink.header.WithVerdict(found, 0, math.MaxUint64))
+		err = sealTrace(f.trace, sink.trace.header.WithVerdict(found, 0, math.MaxUint64))
 	}
 	return judge(s, report, referee), err
 }
@@ -177,17 +181,21 @@ func judge(s *scenarios.Scenario, report scenarios.Report, referee *audit.Audito
 	return report
 }
 
-// judgedSink lets the referee see a world's events before they go on.
-type judgedSink struct {
-	referee *audit.Auditor
-	next    *traceSink // nil when no trace is written
+// runSink shows a world's events to all who look at a run.
+type runSink struct {
+	referee   *audit.Auditor
+	trace     *traceSink // nil when no trace is written
+	recording *hub.Hub   // nil when nothing is asked
 }
 
 // Publish, of world.Sink.
-func (j *judgedSink) Publish(full *event.Chunk) *event.Chunk {
-	j.referee.Chunk(full)
-	if j.next != nil {
-		return j.next.Publish(full)
+func (s *runSink) Publish(full *event.Chunk) *event.Chunk {
+	s.referee.Chunk(full)
+	if s.trace != nil {
+		s.trace.write(full)
+	}
+	if s.recording != nil {
+		return s.recording.Publish(full)
 	}
 	full.Reset()
 	return full
@@ -230,11 +238,10 @@ type traceSink struct {
 	err    error
 }
 
-// Publish, of world.Sink.
-func (t *traceSink) Publish(full *event.Chunk) *event.Chunk {
+func (t *traceSink) write(full *event.Chunk) {
 	records := full.Records
 	if len(records) == 0 {
-		return full
+		return
 	}
 	if t.writer == nil {
 		if records[0].Kind == event.KindWorldStarted {
@@ -247,8 +254,6 @@ func (t *traceSink) Publish(full *event.Chunk) *event.Chunk {
 	if err := t.writer.Chunk(full, records[0].Seq, records[len(records)-1].Seq); err != nil {
 		t.err = err
 	}
-	full.Reset()
-	return full
 }
 
 func (t *traceSink) close() error {
@@ -273,7 +278,9 @@ func (f *runFlags) print(w io.Writer, r scenarios.Report) error {
 		}
 		fmt.Fprintf(w, "  %s %10s  line %-3d %s\n", mark, round(step.At), step.Line, step.Command)
 		if !step.OK || !strings.HasPrefix(step.Text, "holds") {
-			fmt.Fprintf(w, "                           %s\n", step.Text)
+			for line := range strings.Lines(step.Text) {
+				fmt.Fprintf(w, "                           %s\n", strings.TrimSuffix(line, "\n"))
+			}
 		}
 	}
 	for _, g := range r.Predictions {

@@ -62,7 +62,7 @@ func begin(s *scenarios.Scenario, free bool, log *slog.Logger) (*run, error) {
 		r.hub.Close()
 		return nil, err
 	}
-	r.cluster, r.player = c, scenarios.NewPlayer(c)
+	r.cluster, r.player = c, scenarios.NewPlayer(c, r.hub)
 	err = r.player.Boot()
 	r.booted = Range{1, r.published()}
 	r.stand()
