@@ -31,6 +31,13 @@ assert.equal(mostTelling([{ ...command, seq: '11' }, rolled, mixed], 11, undefin
 const next = gone(10, 'mixed', 1);
 assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed')), mixed);
 assert.equal(mostTelling([next, mixed], 9, undefined, at('mixed', 1)), next);
+// However much it is, what rose elsewhere is not told over the partition on the stage.
+const beside0 = event(12, 'HighWatermarkMoved', { ...at('once'), before: '0', after: '1' },
+  'hw.min-of-isr');
+const isr = event(13, 'IsrChanged', at('mixed'));
+assert.equal(mostTelling([isr, beside0], 12, undefined, at('mixed')), isr);
+assert.equal(mostTelling([beside0, mixed], 12, undefined, at('mixed')), mixed);
+assert.equal(mostTelling([beside0], 12, undefined, at('mixed')), beside0);
 const made = event(11, 'TopicCreated', { topic: 'mixed' });
 assert.equal(mostTelling([made, next], 9, undefined, at('mixed', 1)), next);
 

@@ -87,18 +87,18 @@ export const isNewsAt = (event, place) =>
 	isTelling(event) && !event.fields.topic?.startsWith('__') &&
 	(!isElsewhere(event, place) || (event.event === 'BecameLeader' && isTurn(event)));
 
-/** Of the step what tells most, and of all that tells as much what is of the partition on the
- *  stage; a step without news leaves what was told of that partition before.
+/** Of the step what tells most, of the partition on the stage before any other; a step without news
+ *  of that partition leaves what was told of it before.
  *  @param {Iterable<object>} events newest first @param {number} from the first of the step
  *  @param {(event: object) => boolean} [isAside] of what nothing is told
  *  @param {{topic: string, partition: number} | null} [place] the one that is looked at */
 export function mostTelling(events, from, isAside = () => false, place = null) {
-	const weight = (event) => weightOf(event) - (isElsewhere(event, place) ? 0.5 : 0);
+	const weight = (event) => weightOf(event) - (isElsewhere(event, place) ? 1.5 : 0);
 	let best = null;
 	for (const event of events) {
 		if (isAside(event)) continue;
 		const isBefore = Number(event.seq) < from;
-		if (isBefore && best && weightOf(best) > 1) break;
+		if (isBefore && best && weightOf(best) > 1 && !isElsewhere(best, place)) break;
 		if (isBefore && isElsewhere(event, place)) continue;
 		if (!best || weight(event) > weight(best)) best = event;
 	}
