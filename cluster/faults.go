@@ -32,7 +32,7 @@ func (c *Cluster) up(id event.NodeID) error {
 		return err
 	}
 	if !c.world.Alive(id) {
-		return fmt.Errorf("%s is down already", c.named(id))
+		return fmt.Errorf("%s is down", c.named(id))
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func (c *Cluster) broker(id event.NodeID) *broker.Broker {
 // Broker returns a running broker, nil when it is down.
 func (c *Cluster) Broker(id event.NodeID) *broker.Broker { return c.broker(id) }
 
-// Image is the newest metadata that any running broker has replayed.
+// Image is the newest metadata that any running broker has replayed, and without one the active
+// controller's.
 func (c *Cluster) Image() *metadata.Image {
 	var newest *broker.Broker
 	for _, id := range c.config.Brokers {
@@ -30,10 +31,13 @@ func (c *Cluster) Image() *metadata.Image {
 			newest = b
 		}
 	}
-	if newest == nil {
-		return metadata.NewImage(c.config.ClusterID)
+	if newest != nil {
+		return newest.Image()
 	}
-	return newest.Image()
+	if id, ok := c.Controller(); ok {
+		return c.controller(id).Image()
+	}
+	return metadata.NewImage(c.config.ClusterID)
 }
 
 func (c *Cluster) partition(topic string, p int32) (*metadata.Partition, bool) {
@@ -163,11 +167,17 @@ func (c *Cluster) LogEndOffsetOfLeader(topic string, p int32) (event.Offset, boo
 // Controller is the active controller.
 func (c *Cluster) Controller() (event.NodeID, bool) {
 	for _, id := range c.config.Controllers {
-		if n, ok := c.world.Node(id).(*controller.Controller); ok && n.Active() {
+		if n := c.controller(id); n != nil && n.Active() {
 			return id, true
 		}
 	}
 	return event.NoNode, false
+}
+
+// controller returns a running controller, nil when it is down.
+func (c *Cluster) controller(id event.NodeID) *controller.Controller {
+	n, _ := c.world.Node(id).(*controller.Controller)
+	return n
 }
 
 // Alive says whether a node runs, paused or not.

@@ -331,6 +331,10 @@ func (x *execution) topic(name string, position int) bool {
 	}
 	err := inputError(position, "there is no topic %q", name).meant(name, topics)
 	err.Kind = Refused
+	if _, active := x.config.Cluster.Controller(); !active &&
+		!slices.ContainsFunc(x.config.Cluster.Brokers(), x.config.Cluster.Alive) {
+		err.Message, err.Hint = "no broker and no active controller runs to know the topics", "restart all"
+	}
 	x.end(Result{}, err)
 	return false
 }

@@ -146,12 +146,13 @@ func TestRestartAllStartsWhatIsDown(t *testing.T) {
 
 func TestWhatCannotBeDoneNowIsRefusedWithAReason(t *testing.T) {
 	for text, want := range map[string]Error{
-		`kill 3`:                              {Refused, "broker 3 is down already", -1, "", ""},
+		`kill 3`:                              {Refused, "broker 3 is down", -1, "restart 3", ""},
 		`kill 7`:                              {Input, "there is no node 7", 5, "1, 2, 3, 101, 102, 103", ""},
 		`kill leader("x-0")`:                  {Refused, "is none now", 5, "", ""},
 		`send tt value=x`:                     {Refused, `no topic "tt"`, 5, "t", ""},
 		`send t partition=4`:                  {Refused, "no partition 4", 17, "it has 1", ""},
 		`read t partition=1`:                  {Refused, "no partition 1", 17, "it has 1", ""},
+		`send t value=x nowait`:               {Input, "needs a producer", 15, "by=NAME", ""},
 		`send t acks=1 idempotent=true`:       {Input, "needs acks=all", 12, "", ""},
 		`topic n partitions=2 replicas=1;2;3`: {Input, "3 lists of replicas", 30, "", ""},
 	} {

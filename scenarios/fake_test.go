@@ -32,7 +32,7 @@ func (f *fakeCluster) Controllers() []event.NodeID { return []event.NodeID{101, 
 
 func (f *fakeCluster) Kill(id event.NodeID) error {
 	if f.down[id] {
-		return errors.New("broker 3 is down already")
+		return errors.New("broker 3 is down")
 	}
 	f.down[id] = true
 	return f.note("kill %d", id)

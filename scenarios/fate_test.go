@@ -147,3 +147,27 @@ func TestTopicWithoutAQuorumSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("%v, %s", ok, text)
 	}
 }
+
+func TestTopicsAreKnownWhileNoBrokerRuns(t *testing.T) {
+	c, p, _ := playedUpTo(t, 1)
+	for _, id := range c.Brokers() {
+		if err := c.Kill(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.says(t, "kill 1", "broker 1 is down", "restart 1")
+	p.says(t, "send o partition=7 value=x", "o has no partition 7")
+	command, mistake := Parse("send o value=x timeout=5s")
+	if mistake != nil {
+		t.Fatal(mistake)
+	}
+	if ok, text, _ := p.run(command, "test"); ok || strings.Contains(text, "no topic") {
+		t.Errorf("%v, %s", ok, text)
+	}
+	for _, id := range c.Controllers() {
+		if err := c.Kill(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.says(t, "send o value=x", "no broker and no active controller runs", "restart all")
+}

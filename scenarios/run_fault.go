@@ -21,7 +21,13 @@ func runOnNode(x *execution, do nodeAction) {
 		x.end(Result{}, err)
 		return
 	}
-	x.did(do(x.config.Cluster, id), "%s: %s", x.command.Name(), x.named(id))
+	switch err := do(x.config.Cluster, id); {
+	case err != nil && !x.config.Cluster.Alive(id) && x.command.Name() != "restart":
+		x.end(Result{}, &Error{Kind: Refused, Position: -1, Message: err.Error(),
+			Hint: "restart " + x.command.value("node").expression.source})
+	default:
+		x.did(err, "%s: %s", x.command.Name(), x.named(id))
+	}
 }
 
 // runRestart starts one node, or all that are down: controllers first, as a cluster would.

@@ -130,8 +130,12 @@ func runSend(x *execution) {
 	case c.given("by"):
 		x.sendBy(request)
 		return
-	case c.given("every"):
-		err := inputError(c.value("every").position, "every needs a producer of its own")
+	case c.given("every"), c.given("nowait"):
+		name := "every"
+		if !c.given(name) {
+			name = "nowait"
+		}
+		err := inputError(c.value(name).position, "%s needs a producer of its own", name)
 		err.Hint = "start one with producer NAME and add by=NAME"
 		x.end(Result{}, err)
 		return

@@ -13,6 +13,7 @@ import (
 	"highwater/cluster/commitlog"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/cluster/metadata"
 	"highwater/cluster/world"
 )
 
@@ -124,6 +125,14 @@ func (c *Controller) Leader() event.NodeID { return c.leader }
 
 // Active says whether this controller takes decisions: it leads and has not resigned.
 func (c *Controller) Active() bool { return c.active != nil }
+
+// Image is the metadata that the active controller has committed; nil on all others.
+func (c *Controller) Image() *metadata.Image {
+	if c.active == nil {
+		return nil
+	}
+	return c.active.committed
+}
 
 // Term is the quorum's epoch as far as this controller knows.
 func (c *Controller) Term() int32 { return c.term }
