@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // asking is a scenario with the given inside of a predict block, which begins on line 4.
@@ -103,6 +104,23 @@ func TestEmptySessionIsSavedAsAScenarioThatLints(t *testing.T) {
 		if _, mistakes := ParseScenario("saved.md", saved); len(mistakes) > 0 {
 			t.Errorf("%v\n%s", mistakes, saved)
 		}
+	}
+}
+
+func TestTimeBeforeTheFirstCommandIsSavedToo(t *testing.T) {
+	of, err := Library("kill-leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill, mistake := Parse("kill 2")
+	if mistake != nil {
+		t.Fatal(mistake)
+	}
+	given := []Given{{Command: kill, Began: 19 * time.Second, Ended: 20 * time.Second},
+		{Command: kill, Began: 23 * time.Second, Ended: 23 * time.Second}}
+	saved := string(Save(Session{Of: of, Steps: 2, Given: given, Began: 5 * time.Second}))
+	if !strings.Contains(saved, "\nsleep 14s\nkill 2\nsleep 3s\nkill 2\n") {
+		t.Error(saved)
 	}
 }
 

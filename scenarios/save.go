@@ -13,6 +13,9 @@ type Session struct {
 	// Steps is how many of the scenario's steps ran before the first command by hand.
 	Steps int
 	Given []Given
+	// Began is the virtual time at which commands by hand became possible after the steps; 0 where
+	// the time before the first of them is not told.
+	Began time.Duration
 	// Incomplete says that more was given than is remembered.
 	Incomplete bool
 }
@@ -39,10 +42,12 @@ func Save(session Session) []byte {
 		fmt.Fprintf(&b, "Only the first %d commands were kept.\n", len(session.Given))
 	}
 	b.WriteString("\n```highwater\n")
+	free := session.Began
 	for i, g := range session.Given {
-		if i > 0 {
-			saveSleep(&b, g.Began-session.Given[i-1].Ended)
+		if i > 0 || free > 0 {
+			saveSleep(&b, g.Began-free)
 		}
+		free = g.Ended
 		fmt.Fprintln(&b, g.line())
 	}
 	if len(ran) == 0 && !anyKept(session.Given) {

@@ -141,7 +141,7 @@ func (l *Lesson) Save() []byte {
 	session := scenarios.Session{Of: l.scenario, Steps: steps}
 	if r.live != nil {
 		given, complete := r.live.Given()
-		session.Given, session.Incomplete = given, !complete
+		session.Given, session.Incomplete, session.Began = given, !complete, r.freed
 	}
 	return scenarios.Save(session)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"time"
 
 	"highwater/cluster"
 	"highwater/cluster/event"
@@ -33,6 +34,7 @@ type run struct {
 	player   *scenarios.Player
 	hub      *hub.Hub
 	live     *scenarios.Live // nil while steps are run
+	freed    time.Duration   // the virtual time since when it is not
 	booted   Range
 	steps    []ran
 	graded   map[int]scenarios.Graded // by the line of the prediction
@@ -110,6 +112,7 @@ func (r *run) next() {
 func (r *run) letGo() {
 	r.live = scenarios.NewLive(r.cluster, r.hub)
 	w := r.cluster.World()
+	r.freed = w.Now()
 	w.OnPace(func(p world.Pace) {
 		r.hub.SetPace(hub.NewPace(p.Rate, p.Paused, w.Now()))
 	})
