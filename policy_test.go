@@ -54,7 +54,7 @@ viz/hub: cluster/event viz/audit viz/model viz/trace
 web:
 static:
 server: cluster/event cluster/record viz/explain viz/hub viz/model viz/trace web
-scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/record cluster/world viz/explain
+scenarios: cluster cluster/broker cluster/client cluster/disk cluster/event cluster/metadata cluster/record cluster/world viz/audit viz/explain
 scenarios/generate: scenarios
 scenarios/lesson: cluster cluster/event cluster/world scenarios viz/hub viz/trace
 cmd/highwater: *
@@ -71,7 +71,7 @@ cluster/partition: cluster/disk
 cluster/replica: cluster/commitlog cluster/disk cluster/metadata
 cluster/wire: cluster/commitlog cluster/disk cluster/partition cluster/replica
 cluster/client: cluster/commitlog cluster/disk cluster/metadata
-scenarios: viz/audit viz/trace
+scenarios: viz/trace
 viz/audit: viz/trace
 viz/explain: scenarios viz/trace
 viz/model: static

@@ -222,8 +222,9 @@ func (p *parser) named() (*expression, *Error) {
 		return p.sourced(e), nil
 	}
 	if f == nil {
-		return nil, inputError(name.position, "there is no function %s", name.text).
-			meant(name.text, functionNames())
+		e := inputError(name.position, "there is no function %s", name.text)
+		e.Hint = "COMMANDS.md lists them"
+		return nil, e.meant(name.text, functionNames())
 	}
 	e := &expression{position: name.position, operator: "call", function: f}
 	if err := p.advance(); err != nil {

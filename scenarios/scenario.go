@@ -12,6 +12,7 @@ import (
 	"highwater/cluster/client"
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
+	"highwater/viz/audit"
 )
 
 // Scenario is one parsed file: what kind of cluster it wants, its prose, and its steps.
@@ -182,6 +183,12 @@ func (r *fileReader) setting(key, text string, column int) {
 		s.Voters = numbered(101, r.number(text, column, 1, nodesMax))
 	case "breaks":
 		s.Breaks = strings.Fields(text)
+		for _, promise := range s.Breaks {
+			if !slices.Contains(audit.Promises(), promise) {
+				e := inputError(0, "").meant(promise, audit.Promises())
+				r.mistake(line, column+strings.Index(text, promise), e.Hint, "there is no promise %q", promise)
+			}
+		}
 	case "latency":
 		d, err := duration(word{0, text})
 		if err != nil {

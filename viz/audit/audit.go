@@ -16,6 +16,18 @@ type Violation struct {
 
 func (v Violation) String() string { return fmt.Sprintf("event %d: %s: %s", v.Seq, v.Promise, v.Text) }
 
+// Promises lists the short names of all that is judged.
+func Promises() []string {
+	return []string{
+		"acks.all-waits", "cleaner.only-committed", "group.one-owner",
+		"hw.min-of-isr", "hw.never-back", "hw.within-the-log", "isr.only-by-controller",
+		"log.committed-stays", "log.one-offset-one-record",
+		"lso.below-hw", "lso.first-unstable", "lso.never-back", "lso.told-once",
+		"metadata.committed-before-applied", "replica.nobody-pushes",
+		"txn.decided-stays", "txn.one-at-a-time",
+	}
+}
+
 // violationsMax bounds what is kept; after a broken promise one more tells little.
 const violationsMax = 100
 
@@ -234,6 +246,9 @@ func (a *Auditor) assigned(node event.NodeID, e event.PartitionAssigned) {
 }
 
 func (a *Auditor) blame(promise, format string, args ...any) {
+	if !slices.Contains(Promises(), promise) {
+		panic("audit: " + promise + " is none of the promises")
+	}
 	if len(a.violations) < violationsMax {
 		a.violations = append(a.violations, Violation{a.seq, promise, fmt.Sprintf(format, args...)})
 	}
