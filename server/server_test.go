@@ -157,6 +157,8 @@ func TestAMistakeSaysWhereAndWhatInstead(t *testing.T) {
 	server, _, _ := serve(t, nil)
 	for body, want := range map[string]string{
 		`{"command":"kil 3"}`:                    `{"error":"there is no command \"kil\"","hint":"kill","position":0}`,
+		`[]`:                                     "an object is wanted, not array",
+		`{"command":5}`:                          "command cannot be number",
 		`{"command":"a","x":1}`:                  "unknown field",
 		`{"command":"a"}{"command":"b"}`:         "one command at a time",
 		`kill 3`:                                 "not a command",

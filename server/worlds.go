@@ -148,9 +148,18 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, example strin
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
 	decoder.DisallowUnknownFields()
 	var long *http.MaxBytesError
+	var other *json.UnmarshalTypeError
 	if err := decoder.Decode(into); errors.As(err, &long) {
 		writeError(w, http.StatusRequestEntityTooLarge, &CommandError{Position: -1,
 			Message: fmt.Sprintf("not a command: a request has at most %d bytes", long.Limit)})
+		return false
+	} else if errors.As(err, &other) {
+		message := fmt.Sprintf("not a command: an object is wanted, not %s", other.Value)
+		if other.Field != "" {
+			message = fmt.Sprintf("not a command: %s cannot be %s", other.Field, other.Value)
+		}
+		writeError(w, http.StatusBadRequest,
+			&CommandError{Position: -1, Message: message, Hint: example})
 		return false
 	} else if err != nil {
 		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,

@@ -134,7 +134,7 @@ export function drawPipes({ scene, geometry, act }, node) {
 				style: { transform: `scaleY(${share(level.hw)})` },
 			}),
 			leads && icon('crown'),
-			h('span', null, 'P', h('b', null, pipe.partition)),
+			h('span', null, pipe.partition),
 		);
 	});
 }
