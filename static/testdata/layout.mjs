@@ -127,17 +127,38 @@ assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 // What no event of this run told of may be a marker, or aborted: it is not said to be committed.
 // Of a batch that is no longer kept it is known, unless a transaction may have been around it.
 const open = { producerId: '7', first: '0', last: '-1', state: 'open' };
-for (const [knownFrom, transactions, says] of [
-  ['2', [], 'not known here'], ['0', [], 'HW 2'], ['0', [open], 'not known here'],
+// What a reader was given is no marker, and with read_committed it was not aborted.
+const run = { from: '1', to: '2' };
+for (const [knownFrom, transactions, says, told] of [
+  ['2', [], 'HW 2, a record?'], ['0', [], 'HW 2'], ['0', [open], 'HW 2, a record?'],
+  ['2', [], 'HW 2, aborted?', { given: [run] }], ['2', [], 'HW 2', { given: [run], assured: [run] }],
+  ['2', [], 'HW 2, a record?', { given: [{ from: '0', to: '1' }] }],
 ]) {
   const copies = [2, 3].map((id) => copy(id, 2, [],
     { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }], knownFrom, transactions }));
   const [partition] = state.topics[0].partitions;
-  const old = sceneOf({ ...state, topics: [{ name: 'orders', partitions: [{ ...partition, copies }] }] },
-  follow);
+  const partitions = [{ ...partition, copies, ...told }];
+  const old = sceneOf({ ...state, topics: [{ name: 'orders', partitions }] }, follow);
   const { status, note } = whereabouts(old, { ...follow, epoch: 4 })
     .find(({ id }) => id === 'committed');
   assert.deepEqual([status, note], [says === 'HW 2' ? 'here' : 'ahead', says]);
+}
+
+// A broker without power has lost its page cache; a dead process has not.
+for (const [stopped, says] of [['kill', 'page cache'], ['power-cut', 'unsynced: lost?']]) {
+  const nodes = [broker(1), broker(2), broker(3, { alive: false, stopped })];
+  assert.equal(whereabouts(sceneOf({ ...state, nodes }, follow), follow)
+    .find(({ id }) => id === 'b3').note, says);
+}
+
+// A record that some logs had before the first event is no new one where it was fetched after that.
+{
+  const had = { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }] };
+  const copies = [copy(1, 2, [batch(1, 4)], had), copy(2, 2, [], had)];
+  const partition = { ...state.topics[0].partitions[0], copies };
+  const { focus } = sceneOf({ ...state, topics: [{ name: 'orders', partitions: [partition] }] }, follow);
+  const isEarlier = [1, 2].map((id) => entriesOf(focus, focus.copies.get(id), 1, 2)[0].isEarlier);
+  assert.deepEqual(isEarlier, [true, true]);
 }
 
 // What was cut off is so for ever, and shown as fallen until something is appended.

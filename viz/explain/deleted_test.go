@@ -105,16 +105,16 @@ func TestWhatWasBeforeTheRecordingIsNotGuessed(t *testing.T) {
 	s.tell(2, event.TransactionMarkerWritten{Topic: "pay", ProducerID: 9, Offset: 8, FirstOffset: 6})
 	film := s.film()
 	_, end := film.Range()
-	for offset, fate := range map[event.Offset]string{2: explain.FateUnrecorded,
+	for offset, fate := range map[event.Offset]string{2: explain.FateBelow,
 		5: explain.FateCommitted, 6: explain.FateAborted, 7: explain.FateAborted,
-		8: explain.FateMarker, 9: explain.FateUnrecorded, 10: explain.FateUnrecorded} {
+		8: explain.FateMarker, 9: explain.FateBelow, 10: explain.FateUnrecorded} {
 		p, err := explain.PassportOf(film, explain.Record{Topic: "pay", Offset: offset,
 			Epoch: explain.AnyEpoch}, end)
 		if err != nil || p.Fate != fate {
 			t.Errorf("offset %d: %v, want %q: %+v", offset, err, fate, p)
 		}
-		if offset == 2 && len(p.Copies) > 0 {
-			t.Errorf("nobody knows who holds offset 2: %+v", p.Copies)
+		if offset == 2 && (len(p.Copies) != 2 || !p.Copies[0].Holds || p.Copies[1].Holds) {
+			t.Errorf("only the log of broker 1 was opened with offset 2 in it: %+v", p.Copies)
 		}
 	}
 }

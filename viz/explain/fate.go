@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"highwater/cluster/event"
 	"highwater/viz/model"
@@ -33,6 +32,16 @@ func (j *journey) steps(w *witness) []Step {
 	}
 	for _, s := range copies {
 		who := capital(w.who(s.node))
+		if s.found != nil {
+			add("found", s.found, s.node, "%s opens its log, which ends at %d, and has it there from "+
+				"leader epoch %d: it was written before this recording began.", who,
+				s.found.chunk.LogOpened(s.found.Record).LogEndOffset, j.of.Epoch)
+		}
+		if s.appended == nil && s.found == nil {
+			steps = append(steps, Step{Kind: "found", Who: w.who(s.node), Node: s.node,
+				Sentence: because(nil, event.RuleNone, "%s had it before the first event that is kept, "+
+					"from leader epoch %d.", who, j.of.Epoch)})
+		}
 		add("appended", s.appended, s.node, "%s appends it at offset %d in leader epoch %d.", who,
 			j.of.Offset, j.of.Epoch)
 		if s.below != j.committed {
@@ -40,9 +49,11 @@ func (j *journey) steps(w *witness) []Step {
 		}
 		add("gone", s.gone, s.node, "%s no longer has it: %s.", who, goneBy(s.gone))
 	}
-	if j.committed != nil {
-		add("committed", j.committed, j.committed.Node, "It is committed: the high watermark of the "+
-			"leader, %s, has passed it.", w.who(j.committed.Node))
+	if f := j.committed; f != nil && j.isInDoubt() {
+		add("committed", f, f.Node, "The high watermark of the leader, %s, has passed it.", w.who(f.Node))
+	} else if f != nil {
+		add("committed", f, f.Node, "It is committed: the high watermark of the leader, %s, has passed "+
+			"it.", w.who(f.Node))
 	}
 	for _, f := range j.retries {
 		add("retry", f, f.Node, "The same batch comes again; %s knows it by its sequence and appends "+
@@ -81,6 +92,10 @@ func (j *journey) deliveries(w *witness, add adder) {
 		}
 		switch {
 		case j.nature.control:
+		case !j.nature.known && f.Kind == event.KindResponseSent:
+			add("delivered", f, to, "What lies there is sent to %s.", w.who(to))
+		case !j.nature.known && j.isPassedOver(f):
+			add("passed-over", f, to, "%s passes over it.", capital(w.who(to)))
 		case j.aborted() && w.readsCommitted(to):
 			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
 				capital(w.who(to)))
@@ -125,6 +140,8 @@ func (p *Passport) seal(j *journey, w *witness) {
 			holders++
 		}
 	}
+	isBelow := j.committed != nil ||
+		leading != nil && holds(leading, j.of) && leading.HighWatermark > p.Offset
 	name := p.name()
 	switch {
 	case j.nature.control:
@@ -145,24 +162,25 @@ func (p *Passport) seal(j *journey, w *witness) {
 	case j.deleted != nil && leading != nil && leading.LogStartOffset > p.Offset:
 		p.end(FateDeleted, j.deleted, "%s is below the start of the log, %d: deleted.", name,
 			leading.LogStartOffset)
-	case !j.nature.known && leading != nil && leading.LogEndOffset <= p.Offset:
+	case !j.nature.known && !j.known() && leading != nil && leading.LogEndOffset <= p.Offset:
 		p.end(FateUnrecorded, nil, "There is no %s: the leader's log ends at %d.", name,
 			leading.LogEndOffset)
-	case !j.nature.known:
+	case !j.nature.known && !j.known():
 		p.end(FateUnrecorded, nil, "No kept event tells of %s, so what is there and what became of it "+
 			"is not known.", name)
 	case p.isLost(j, w, holders):
 		p.lost(j, w, name, holders)
 	case j.aborted():
 		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it.", name)
-	case j.nature.end == "":
+	case j.isInDoubt() && isBelow:
+		p.below(j, w, name)
+	case j.nature.known && j.nature.end == "":
 		p.end(FateUnrecorded, nil, "%s is of a transaction, and no kept event tells how that ended.",
 			name)
 	case j.nature.end == "open":
 		p.end(FateNotYet, j.append, "%s is in a transaction that is open: readers with "+
 			"read_committed wait for its end, the others may have it.", name)
-	case j.committed != nil || leading != nil && holds(leading, j.of) &&
-		leading.HighWatermark > p.Offset:
+	case isBelow:
 		p.committed(j, w, name)
 	default:
 		p.open(w, name, holders)
@@ -172,6 +190,7 @@ func (p *Passport) seal(j *journey, w *witness) {
 // nature is what is known of the batch that a record is in.
 type nature struct {
 	known, control, transactional bool
+	given                         bool // to a reader, so it is no marker
 	producer                      int64
 	told                          *fact // BatchAppended, nil where only the state knows the batch
 	// end is how its transaction ended: committed, also without one; aborted; open; "": not known.
@@ -192,11 +211,66 @@ func (j *journey) natureOf(w *witness) nature {
 	if n.told != nil {
 		e := n.told.chunk.BatchAppended(n.told.Record)
 		n.known, n.control, n.transactional, n.producer = true, e.Control, e.Transactional, e.ProducerID
-	} else if b := batchOf(leading, j.of); b != nil {
+	} else if b := batchOfAny(w.partition, j.of); b != nil {
 		n.known, n.control, n.transactional, n.producer = true, b.Control, b.Transactional, b.ProducerID
+	} else {
+		n.known = holds(leading, j.of) && leading.KnownFrom <= j.of.Offset &&
+			!mayHang(leading.Transactions, j.of.Offset)
 	}
 	n.end = j.endOf(n, leading)
+	if holds(leading, j.of) && j.of.Offset < leading.KnownFrom {
+		n.given = model.Tells(w.partition.Given, j.of.Offset)
+		if model.Tells(w.partition.Assured, j.of.Offset) && n.end != "aborted" && !n.control {
+			n.known, n.end = true, "committed"
+		}
+	}
 	return n
+}
+
+// mayHang says that a transaction was around an offset, or may have been before those that are kept.
+func mayHang(known []model.LogTransaction, offset event.Offset) bool {
+	first := offset + 1
+	for _, t := range known {
+		if t.FirstOffset <= offset && (t.LastOffset < 0 || t.LastOffset >= offset) {
+			return true
+		}
+		first = min(first, t.FirstOffset)
+	}
+	return len(known) >= model.LogTransactionsMax && first > offset
+}
+
+// isPassedOver says that a poll went past the offset and brought nothing from it. Of too many runs of
+// offsets an event tells the newest, and nothing of those below.
+func (j *journey) isPassedOver(poll *fact) bool {
+	runs := model.ParseRuns(poll.chunk.RecordsPolled(poll.Record).Offsets)
+	isUntold := len(runs) >= event.RunsMax && j.of.Offset < runs[0].From
+	return !isUntold && !model.Tells(runs, j.of.Offset)
+}
+
+// isInDoubt says that a record below the high watermark may be a marker, or aborted.
+func (j *journey) isInDoubt() bool { return !j.nature.known || j.nature.end == "" }
+
+// below is as much as is known of what is in doubt.
+func (p *Passport) below(j *journey, w *witness, name string) {
+	f := j.committed
+	if f == nil {
+		f = w.last(event.KindHighWatermarkMoved, w.partition.Leader)
+	}
+	lies := name + " lies below the high watermark"
+	before := "it was written before this recording began"
+	if l := w.partition.Log(w.partition.Leader); l == nil || l.KnownFrom <= p.Offset {
+		before = "the event of its batch is not kept"
+	}
+	switch {
+	case j.nature.known:
+		p.end(FateBelow, f, "%s, in a transaction, and no kept event tells how that ended.", lies)
+	case j.nature.given:
+		p.end(FateBelow, f, "%s, and readers were given it. Whether it was in a transaction that was "+
+			"aborted is not recorded here: %s.", lies, before)
+	default:
+		p.end(FateBelow, f, "%s. Whether it is a record or a marker, and whether it was in a "+
+			"transaction that was aborted, is not recorded here: %s.", lies, before)
+	}
 }
 
 // endOf says how the transaction of a record ended.
@@ -220,6 +294,19 @@ func (j *journey) endOf(n nature, leading *model.Log) string {
 		}
 	}
 	return ""
+}
+
+// batchOfAny is the batch on any replica, the leader's first.
+func batchOfAny(p *model.Partition, of Record) *model.Batch {
+	if b := batchOf(p.Log(p.Leader), of); b != nil {
+		return b
+	}
+	for _, l := range p.Logs {
+		if b := batchOf(l, of); b != nil {
+			return b
+		}
+	}
+	return nil
 }
 
 // batchOf is the batch that holds a record, nil where that is not known.
@@ -247,7 +334,7 @@ func (j *journey) aborted() bool { return j.nature.end == "aborted" }
 // outside clients make of what they are sent, nobody here can know.
 func (w *witness) readsCommitted(client event.NodeID) bool {
 	program := w.state.Program(client)
-	return program != nil && strings.Contains(program.Settings, "isolation.level=read_committed")
+	return program != nil && program.ReadsCommitted()
 }
 
 func (p *Passport) end(fate string, f *fact, format string, args ...any) {

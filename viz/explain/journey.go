@@ -16,6 +16,7 @@ const deliveriesMax = 100
 type journey struct {
 	of    Record
 	state *model.State
+	from  event.Seq // the first kept event
 
 	key, value string
 	hasKey     bool // the key is whole
@@ -47,8 +48,12 @@ type journey struct {
 	seen map[string]bool
 }
 
-// station is the record on one replica.
-type station struct{ appended, below, gone *fact }
+// station is the record on one replica. What was there before the first event has no append: it was
+// found when the log was opened, or was there already where the kept events begin, then without fact.
+type station struct {
+	appended, found, below, gone *fact
+	wasBelow                     bool // then already
+}
 
 // former is a copy that a broker had before the one it has now.
 type former struct {
@@ -59,6 +64,24 @@ type former struct {
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
 		upTo: map[event.NodeID]event.Offset{}, wire: newWire()}
+}
+
+// newJourneyFrom is one that begins where the kept events do.
+func newJourneyFrom(src Source, s *model.State, of Record, from event.Seq) (*journey, error) {
+	j := newJourney(s, of)
+	j.from = from
+	before, err := src.State(from - 1)
+	if err != nil || !isThere(before, of) {
+		return j, err
+	}
+	p := before.Partition(of.Topic, of.Partition)
+	j.epoch, j.leader = p.LeaderEpoch, p.Leader
+	for _, l := range p.Logs {
+		if holds(l, of) && of.Offset >= l.HolesFrom {
+			j.copies[l.Node] = &station{wasBelow: l.HighWatermark > of.Offset}
+		}
+	}
+	return j, nil
 }
 
 func (j *journey) known() bool { return j.append != nil || len(j.copies) > 0 }
@@ -74,7 +97,8 @@ func (j *journey) covers(base, next event.Offset) bool {
 // see takes an event in.
 func (j *journey) see(f *fact) {
 	switch f.Kind {
-	case event.KindBatchDrained, event.KindBatchRequeued, event.KindBatchBelieved:
+	case event.KindRecordsBuffered, event.KindBatchDrained, event.KindBatchRequeued,
+		event.KindBatchBelieved:
 		j.seeSending(f)
 	case event.KindMessageSent, event.KindMessageDelivered, event.KindRequestReceived:
 		j.seeWire(f)
@@ -95,7 +119,9 @@ func (j *journey) see(f *fact) {
 		j.seeMarker(f)
 	case event.KindTopicCreated, event.KindTopicDeleted:
 		if f.chunk.Text(f.Values[0]) == j.of.Topic { // what follows is another topic's
+			from := j.from
 			*j = *newJourney(j.state, j.of)
+			j.from = from
 		}
 	case event.KindPartitionChanged:
 		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
@@ -158,13 +184,11 @@ func (j *journey) seeLog(f *fact) {
 			j.copies[f.Node].gone, j.goneEpoch = f, j.epoch
 		}
 	case event.KindLogOpened:
-		e := f.chunk.LogOpened(f.Record)
-		if j.holder(f.Node) && e.LogEndOffset <= j.of.Offset {
-			j.copies[f.Node].gone = f
-		}
+		j.seeOpened(f)
 	case event.KindHighWatermarkMoved:
-		j.passed(f, f.chunk.HighWatermarkMoved(f.Record).After,
-			f.Rule == event.RuleHighWatermarkMinOfIsr)
+		if e := f.chunk.HighWatermarkMoved(f.Record); e.Before <= j.of.Offset {
+			j.passed(f, e.After, f.Rule == event.RuleHighWatermarkMinOfIsr)
+		}
 	case event.KindBecameLeader:
 		j.passed(f, f.chunk.BecameLeader(f.Record).HighWatermark, true)
 	case event.KindDuplicateSuppressed:
@@ -180,12 +204,29 @@ func (j *journey) seeLog(f *fact) {
 	}
 }
 
+// seeOpened notes what recovery lost, and what was there before the first event that tells of a log.
+func (j *journey) seeOpened(f *fact) {
+	e := f.chunk.LogOpened(f.Record)
+	if j.holder(f.Node) && e.LogEndOffset <= j.of.Offset {
+		j.copies[f.Node].gone = f
+	}
+	if j.copies[f.Node] != nil || e.LogEndOffset <= j.of.Offset {
+		return
+	}
+	alone := model.New()
+	alone.Apply(f.chunk, f.Record)
+	p := alone.Partition(e.Topic, e.Partition)
+	if l := p.Log(f.Node); holds(l, j.of) && j.of.Offset >= l.HolesFrom {
+		j.copies[f.Node] = &station{found: f, wasBelow: e.HighWatermark > j.of.Offset}
+	}
+}
+
 // passed notes that a replica's high watermark lies above the record.
 func (j *journey) passed(f *fact, mark event.Offset, leads bool) {
 	if !j.holder(f.Node) || mark <= j.of.Offset {
 		return
 	}
-	if s := j.copies[f.Node]; s.below == nil {
+	if s := j.copies[f.Node]; s.below == nil && !s.wasBelow {
 		s.below = f
 	}
 	if leads && j.committed == nil {
@@ -247,6 +288,9 @@ func (j *journey) seeMarker(f *fact) {
 		return
 	}
 	appended := j.copies[f.Node].appended
+	if appended == nil {
+		return // whose it is was not told
+	}
 	if e.ProducerID == appended.chunk.BatchAppended(appended.Record).ProducerID {
 		j.marker = f
 	}
@@ -301,6 +345,8 @@ func (j *journey) copiesOf(w *witness) []Copy {
 		if l := w.partition.Log(id); l != nil {
 			c.Holds = holds(l, j.of)
 			c.OnDisk = c.Holds && j.of.Offset < l.SyncedOffset
+			n := j.state.Node(id)
+			c.Unpowered = n != nil && !n.Alive && n.Stopped == "power-cut"
 		}
 		list = append(list, c)
 	}

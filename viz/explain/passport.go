@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"highwater/cluster/event"
 	"highwater/cluster/record"
@@ -34,6 +35,7 @@ const (
 	FateTopicDeleted = "deleted with its topic"
 	FateAborted      = "aborted"
 	FateMarker       = "a marker, no record"
+	FateBelow        = "below the high watermark" // and what it is, or became, is not known
 	FateUnrecorded   = "not recorded"
 )
 
@@ -68,6 +70,8 @@ type Copy struct {
 	Gone     event.Seq `json:"gone,string"`
 	Holds    bool      `json:"holds"`
 	OnDisk   bool      `json:"onDisk"`
+	// Unpowered says that its broker's page cache is gone, with what was only there.
+	Unpowered bool `json:"unpowered"`
 }
 
 // Step is one station of the way.
@@ -166,7 +170,10 @@ func passportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 	}
 	topic := w.state.Topic(of.Topic)
 	of.TopicID = topic.TopicID
-	j := newJourney(w.state, of)
+	j, err := newJourneyFrom(src, w.state, of, from)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := scan(src, at, j.see); err != nil {
 		return nil, err
 	}
@@ -176,7 +183,7 @@ func passportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 	if j.described != nil && j.hasKey {
 		hash := int32(record.KeyHash([]byte(j.key)))
 		p.Hash = &hash
-		p.Steps = append([]Step{p.keyStep(j)}, p.Steps...)
+		p.addKeyStep(j)
 	}
 	p.Copies = j.copiesOf(w)
 	p.seal(j, w)
@@ -229,15 +236,26 @@ func newestEpoch(src Source, w *witness, of Record, at event.Seq) (event.Epoch, 
 	return max(epoch, 0), err
 }
 
+// addKeyStep tells what the producer did with the key, before all that it sent.
+func (p *Passport) addKeyStep(j *journey) {
+	step := p.keyStep(j)
+	at := 0
+	for at < len(p.Steps) && p.Steps[at].At < step.At {
+		at++
+	}
+	p.Steps = slices.Insert(p.Steps, at, step)
+}
+
 func (p *Passport) keyStep(j *journey) Step {
+	f := j.chosen()
 	hash := *p.Hash & 0x7fffffff
 	n := int32(max(1, p.Partitions))
 	how := fmt.Sprintf("modulo %d it is partition %d", n, hash%n)
 	if hash%n != p.Partition {
 		how += ", so the producer chose partition " + fmt.Sprint(p.Partition) + " otherwise"
 	}
-	return Step{Kind: "key", Who: p.Key, Node: j.described.Node,
-		Sentence: because(j.described, event.RuleNone, "The key %s hashes to %d (murmur2 %d "+
+	return Step{Kind: "key", Who: p.Key, Node: f.Node,
+		Sentence: because(f, event.RuleNone, "The key %s hashes to %d (murmur2 %d "+
 			"without its sign bit); %s.", p.Key, hash, *p.Hash, how)}
 }
 

@@ -9,6 +9,7 @@ import (
 // sending is a batch of a built-in producer, with every time that it was sent: one record can reach
 // the logs by several of them, at several places.
 type sending struct {
+	buffered []*fact // RecordsBuffered, as it filled
 	attempts []*attempt
 	belief   *fact // BatchBelieved
 }
@@ -53,11 +54,11 @@ func (j *journey) seeSending(f *fact) {
 	}
 	batch := ownBatch{f.Node, f.Values[0]}
 	s := j.wire.open[batch]
+	if s == nil && (f.Kind == event.KindRecordsBuffered || f.Kind == event.KindBatchDrained) {
+		s = &sending{}
+		j.wire.open[batch] = s
+	}
 	if f.Kind == event.KindBatchDrained {
-		if s == nil {
-			s = &sending{}
-			j.wire.open[batch] = s
-		}
 		a := &attempt{of: s, drained: f}
 		s.attempts = append(s.attempts, a)
 		j.wire.drained[f.Node] = a
@@ -65,8 +66,11 @@ func (j *journey) seeSending(f *fact) {
 	}
 	switch {
 	case s == nil:
-	case f.Kind == event.KindBatchRequeued:
+	case f.Kind == event.KindRecordsBuffered:
+		s.buffered = append(s.buffered, f)
+	case f.Kind == event.KindBatchRequeued && len(s.attempts) > 0:
 		s.attempts[len(s.attempts)-1].failed = f
+	case f.Kind == event.KindBatchRequeued:
 	default:
 		s.belief = f
 		delete(j.wire.open, batch)
@@ -170,6 +174,23 @@ func (j *journey) askedFor(node event.NodeID, e event.BatchAppended) (brought ev
 		return outside[0]
 	}
 	return brought
+}
+
+// chosen is the earliest event that tells of the record: its producer had hashed the key by then.
+func (j *journey) chosen() *fact {
+	if j.sent != nil {
+		index := j.of.Offset - j.append.chunk.BatchAppended(j.append.Record).BaseOffset
+		for _, f := range j.sent.buffered {
+			if event.Offset(f.chunk.RecordsBuffered(f.Record).Records) > index {
+				return f
+			}
+		}
+		return j.sent.attempts[0].drained
+	}
+	if j.request != nil {
+		return j.request
+	}
+	return j.described
 }
 
 // adder adds a station to a passport, unless there is no fact for it.

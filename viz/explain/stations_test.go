@@ -105,7 +105,7 @@ func stationLike(fate string) string {
 	switch fate {
 	case explain.FateCommitted, explain.FateDuplicate, explain.FateUnknown:
 		return "here"
-	case explain.FateNotYet:
+	case explain.FateNotYet, explain.FateBelow:
 		return "ahead"
 	case explain.FateTruncated, explain.FateRecovery:
 		return "gone lost"

@@ -171,7 +171,7 @@ func (s *State) partition(topic string, index int32) *Partition {
 	t := s.topic(topic)
 	p := &Partition{Topic: topic, Index: index, Leader: event.NoNode, MinIsr: t.MinIsr,
 		Replicas: noNodes, Isr: noNodes, Elr: noNodes, LastKnownElr: noNodes, Logs: []*Log{},
-		Committed: []Committed{}}
+		Committed: []Committed{}, Given: []Run{}, Assured: []Run{}}
 	t.Partitions = insertSorted(t.Partitions, p, func(a, b *Partition) int {
 		return cmp.Compare(a.Index, b.Index)
 	})

@@ -234,9 +234,10 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 	case event.KindRecordsPolled:
 		e := c.RecordsPolled(r)
 		p.Polled += int64(e.Records)
+		s.readOld(p, e)
 		if part := s.part(p, e.Topic, e.Partition); part != nil {
 			part.Position = e.After
-			part.Read = readMore(part.Read, parseRuns(e.Offsets))
+			part.Read = readMore(part.Read, ParseRuns(e.Offsets))
 		}
 	case event.KindPositionCommitted:
 		e := c.PositionCommitted(r)

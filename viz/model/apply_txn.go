@@ -9,7 +9,7 @@ import (
 
 const (
 	transactionsMax    = 256
-	logTransactionsMax = 64 // of one log
+	LogTransactionsMax = 64 // of one log
 )
 
 // LogTransaction is a transaction as one log has it. LastOffset is its marker's, -1 while it is open.
@@ -85,7 +85,7 @@ func (s *State) transactionChanged(e event.TransactionStateChanged, node event.N
 // addTransaction drops the oldest that has ended when there are too many, or else the oldest.
 func (l *Log) addTransaction(t LogTransaction) {
 	l.Transactions = append(l.Transactions, t)
-	if len(l.Transactions) <= logTransactionsMax {
+	if len(l.Transactions) <= LogTransactionsMax {
 		return
 	}
 	oldest := slices.IndexFunc(l.Transactions, func(t LogTransaction) bool {

@@ -20,7 +20,7 @@ func (l *Log) segmentsSwapped(e event.SegmentsSwapped) {
 	for at < len(l.Holes) && l.Holes[at].From < e.BaseOffset {
 		at++
 	}
-	holes := parseRuns(e.Holes)
+	holes := ParseRuns(e.Holes)
 	l.Holes = slices.Insert(l.Holes, at, holes...)
 	if e.NextOffset >= l.HolesFrom {
 		l.HolesFrom = min(l.HolesFrom, e.BaseOffset)
@@ -42,7 +42,7 @@ func (l *Log) openedHoles(e event.LogOpened) {
 		l.HolesFrom = e.HolesFrom
 	}
 	l.keepHoles(func(h *Run) { h.To = min(h.To, e.HolesFrom) })
-	l.Holes = append(l.Holes, parseRuns(e.Holes)...)
+	l.Holes = append(l.Holes, ParseRuns(e.Holes)...)
 	l.boundHoles()
 }
 

@@ -21,6 +21,16 @@ type Run struct {
 // readMore adds to what was read. Of too many runs the two lowest become one, with what lay between:
 // what was read long ago is drawn small. The list is replaced, so that copies of a state may share it.
 func readMore(read, more []Run) []Run {
+	runs := joined(read, more)
+	if over := len(runs) - runsMax; over > 0 {
+		runs[over].From = runs[0].From
+		runs = runs[over:]
+	}
+	return runs
+}
+
+// joined puts runs in order and makes one of those that touch.
+func joined(read, more []Run) []Run {
 	all := slices.Concat(read, more)
 	slices.SortFunc(all, func(a, b Run) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
@@ -32,10 +42,6 @@ func readMore(read, more []Run) []Run {
 		} else {
 			runs = append(runs, r)
 		}
-	}
-	if over := len(runs) - runsMax; over > 0 {
-		runs[over].From = runs[0].From
-		runs = runs[over:]
 	}
 	return runs
 }
@@ -51,8 +57,8 @@ func runsBelow(runs []Run, end event.Offset) []Run {
 	return below
 }
 
-// parseRuns reads 0-176,180-182; what is not of that form says nothing.
-func parseRuns(text string) []Run {
+// ParseRuns reads 0-176,180-182; what is not of that form says nothing.
+func ParseRuns(text string) []Run {
 	var runs []Run
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, _ := strings.Cut(part, "-")

@@ -170,6 +170,9 @@ type Partition struct {
 	// Committed says what a leader's high watermark has ever passed, oldest epoch first. A leader that
 	// comes later may not know it yet, and what was cut was committed all the same.
 	Committed []Committed `json:"committed"`
+	// Given and Assured tell of old offsets what readers were given there: see given.go.
+	Given   []Run `json:"given"`
+	Assured []Run `json:"assured"`
 }
 
 // Log is one node's replica: its role and its log. It outlives the node's incarnation, as files do.

@@ -68,6 +68,7 @@ function nodeOf(node) {
 		power,
 		isFenced,
 		verdict: verdictOf(power, node),
+		isDark: power === 'down' && node.stopped === 'power-cut', // its page cache is gone, too
 		registered: node.registered,
 		address: node.host ? `${node.host}:${node.port}` : '',
 		state: node.state ?? '',
@@ -110,14 +111,19 @@ function partitionOf(partition) {
 		described: partition.records ?? [],
 		describedEver: partition.described,
 		committed: listOf(partition.committed).map(({ epoch, to }) => ({ epoch, to: number(to) })),
+		given: listOf(partition.given).map(runOf),
+		assured: listOf(partition.assured).map(runOf),
 	};
 }
+
+const runOf = ({ from, to }) => ({ from: number(from), to: number(to) });
 
 function copyOf(id, copy) {
 	const start = number(copy.logStartOffset);
 	const epochs = listOf(copy.epochs).map((e) => ({ epoch: e.epoch, from: number(e.startOffset) }));
 	const batches = listOf(copy.batches).map(batchOf);
 	const leo = number(copy.leo);
+	const toldFrom = batches[0]?.base ?? leo;
 	const everCut = listOf(copy.cut).map(batchOf);
 	return {
 		id,
@@ -128,7 +134,7 @@ function copyOf(id, copy) {
 		start,
 		isr: listOf(copy.isr),
 		lso: Math.max(0, number(copy.lso)),
-		holes: listOf(copy.holes).map((hole) => ({ from: number(hole.from), to: number(hole.to) })),
+		holes: listOf(copy.holes).map(runOf),
 		holesFrom: number(copy.holesFrom),
 		knownFrom: number(copy.knownFrom),
 		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
@@ -136,7 +142,8 @@ function copyOf(id, copy) {
 		threads: threadsOf(listOf(copy.transactions)),
 		epochs,
 		segments: listOf(copy.segments).map(Number),
-		batches: [...unrecorded(start, batches[0]?.base ?? leo, epochs), ...batches],
+		batches: [...unrecorded(start, toldFrom, epochs), ...batches],
+		toldFrom,
 		cut: isCutNews(copy) ? everCut.filter(({ base }) => base >= leo) : [],
 		cutTo: isCutNews(copy) ? Math.max(leo, number(copy.truncation.before)) : leo,
 		everCut,
@@ -278,6 +285,7 @@ function cellsOf(focus, copy, batch, from, to, isCut) {
 			key: record?.key ?? '',
 			value: record?.value ?? '',
 			known: Boolean(record),
+			isEarlier: !record && isOlder(focus, batch, offset),
 			control: batch.control,
 			batch,
 			cut: isCut,
@@ -285,6 +293,11 @@ function cellsOf(focus, copy, batch, from, to, isCut) {
 	}
 	return cells;
 }
+
+/** Whether another log had this record before events told of it: then it is not a new one. */
+const isOlder = (focus, { epoch }, offset) => [...focus.copies.values()].some((copy) =>
+	offset < copy.toldFrom && copy.batches.some((batch) => batch.epoch === epoch &&
+		batch.base <= offset && offset <= batch.last));
 
 function pipesOf(topics, focus) {
 	const others = topics

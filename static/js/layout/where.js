@@ -15,6 +15,7 @@ import { mayHang, threadAt } from './threads.js';
 
 const LOST = 'lost';
 const DELETED = 'deleted';
+const ABORTED = 'aborted?';
 const ANOTHER = 'another record';
 const BELIEFS = { acknowledged: 'acknowledged', failed: 'failed', unknown: 'unknown to it' };
 
@@ -34,12 +35,13 @@ export function whereabouts(scene, follow, belief = '') {
 	const leading = focus.leading;
 	const isThere = leading !== null && holds(leading, follow);
 	const isCommitted = (isThere && follow.offset < leading.hw) || wasCommitted(focus, follow);
-	const end = committed(scene, follow, isThere, isCommitted);
+	const doubt = doubtOf(focus, follow);
+	const end = committed(scene, follow, isThere, isCommitted, doubt);
 	return [
 		sent(scene, follow, holders, belief),
 		...holders,
 		end,
-		...read(scene, follow, isCommitted, end.note === LOST),
+		...read(scene, follow, isCommitted, end.note === LOST, doubt),
 	];
 }
 
@@ -109,7 +111,7 @@ function atBroker({ focus, brokers }, id, follow) {
 	const copy = focus.copies.get(id);
 	const isLeader = focus.leader === id;
 	const station = { id: `b${id}`, label: isLeader ? `broker ${id}, leader` : `broker ${id}` };
-	const power = powerOf({ brokers }, id);
+	const { power, isDark } = brokers.find((node) => node.id === id) ?? {};
 	if (!copy || !holds(copy, follow)) {
 		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
 		if (copy && isHole(copy, follow.offset)) {
@@ -124,7 +126,7 @@ function atBroker({ focus, brokers }, id, follow) {
 	return {
 		...station,
 		status: power === 'down' ? 'hidden' : 'here',
-		note: follow.offset < copy.synced ? 'on disk' : 'page cache',
+		note: follow.offset < copy.synced ? 'on disk' : isDark ? 'unsynced: lost?' : 'page cache',
 	};
 }
 
@@ -133,12 +135,12 @@ const powerOf = ({ brokers }, id) => brokers.find((node) => node.id === id)?.pow
 const wasCut = (copy, { offset, epoch }) =>
 	copy.everCut.some((b) => b.epoch === epoch && b.base <= offset && offset <= b.last);
 
-function committed(scene, follow, isThere, isCommitted) {
+function committed(scene, follow, isThere, isCommitted, doubt) {
 	const { focus } = scene;
 	const station = { id: 'committed', label: 'committed' };
 	if (isLost(scene, follow)) return { ...station, status: 'gone', note: LOST };
 	if (focus.leading === null) {
-		return { ...station, status: isCommitted ? 'here' : 'ahead', note: 'no leader' };
+		return { ...station, status: isCommitted && !doubt ? 'here' : 'ahead', note: 'no leader' };
 	}
 	if (isHole(focus.leading, follow.offset)) {
 		return { ...station, status: 'gone', note: 'compacted' };
@@ -146,8 +148,8 @@ function committed(scene, follow, isThere, isCommitted) {
 	if (isDeleted(focus.leading, follow)) return { ...station, status: 'gone', note: DELETED };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
-	if (isThere && !thread && isObscure(focus.leading, follow.offset)) {
-		return { ...station, status: 'ahead', note: 'not known here' };
+	if (isThere && !thread && isCommitted && doubt) {
+		return { ...station, status: 'ahead', note: `HW ${shortOffset(focus.hw)}, ${doubt}` };
 	}
 	return {
 		...station,
@@ -159,12 +161,18 @@ function committed(scene, follow, isThere, isCommitted) {
 const hwNote = ({ hw }, { offset }, isCommitted) =>
 	isCommitted && offset >= hw ? `HW is ${shortOffset(hw)} now` : `HW ${shortOffset(hw)}`;
 
-/** Whether nothing tells a record from a marker or an aborted one: no event told of it, or its
- *  batch is no longer kept and there were transactions around it. */
-function isObscure(copy, offset) {
-	const batch = batchAt(copy, offset);
-	if (batch && !batch.isUnrecorded) return false;
-	return offset < copy.knownFrom || mayHang(copy.threads, offset);
+/** What is not known of an offset: whether a record lies there, when no event told of it, or its
+ *  batch is no longer kept and there were transactions around it; and whether it was aborted.
+ *  What a reader was given is no marker, and with read_committed not aborted. */
+function doubtOf({ leading, copies, given, assured }, follow) {
+	const { offset } = follow;
+	const isOld = Boolean(leading) && offset < leading.knownFrom;
+	if (isOld && isAmong(assured, offset)) return '';
+	const told = [leading, ...copies.values()].filter((copy) => copy && holds(copy, follow))
+		.map((copy) => batchAt(copy, offset)).find((batch) => batch && !batch.isUnrecorded);
+	if (told) return told.transactional && !told.control ? ABORTED : '';
+	if (leading && !isOld && !mayHang(leading.threads, offset)) return '';
+	return isOld && isAmong(given, offset) ? ABORTED : 'a record?';
 }
 
 /** At its producer: still in the accumulator, under way, and what the producer believes. */
@@ -186,6 +194,10 @@ function sent(scene, follow, holders, belief) {
 /** Whether an offset lies between where a reader began to read and its position. */
 const hasPassed = (reader, offset) =>
 	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
+
+/** Whether a reader was given records around an offset, and none from there. */
+const hasLeftOut = ({ read }, offset) =>
+	read?.length > 0 && !isAmong(read, offset) && read[0].from < offset && offset < read.at(-1).to;
 
 const isAmong = (runs, offset) => runs.some(({ from, to }) => from <= offset && offset < to);
 
@@ -227,7 +239,7 @@ function withoutHoles(run, holes) {
 	return left;
 }
 
-function read(scene, follow, isCommitted, isLost) {
+function read(scene, follow, isCommitted, isLost, doubt) {
 	const readers = scene.readers
 		.filter(({ position, committed, former }) =>
 			position !== null || committed !== null || former.length)
@@ -243,6 +255,9 @@ function read(scene, follow, isCommitted, isLost) {
 			return { ...station, status: 'gone', note: 'compacted' };
 		}
 		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
+			return { ...station, status: 'gone', note: 'passed over' };
+		}
+		if (doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {

@@ -97,7 +97,7 @@ export function partitionAt(state, name, index) {
 	const partition = {
 		partition: index, known: false, leader: -1, leaderEpoch: 0, partitionEpoch: 0, replicas: [],
 		isr: [], elr: [], lastKnownElr: [], recovering: false, minIsr: topic.minIsr, copies: [],
-		records: [], described: 0, committed: [],
+		records: [], described: 0, committed: [], given: [], assured: [],
 	};
 	insertSorted(topic.partitions, partition, (a, b) => a.partition - b.partition);
 	return partition;

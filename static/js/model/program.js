@@ -2,7 +2,7 @@
 
 import { parseRuns } from "./holes.js";
 import { compare, larger, smaller } from "./int64.js";
-import { compareText, insertSorted } from "./places.js";
+import { compareText, findCopy, findPartition, insertSorted } from "./places.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -54,6 +54,7 @@ export function applyProgram(state, event) {
 				...(f.reason === "committed" && { committed: f.after }) });
 		case "RecordsPolled":
 			program.polled += f.records;
+			readOld(state, program, f);
 			return setPart(state, program, f, { position: f.after }, f.offsets);
 		case "PositionCommitted": return setPart(state, program, f, { committed: f.offset });
 	}
@@ -95,9 +96,25 @@ export function forgetOffsets(state, topic) {
  * @param {State} state @param {any} f @param {string} end */
 export function formerBelow(state, f, end) {
 	changeParts(state, (p) => p.topic === f.topic && p.partition === f.partition, (p) => (
-		{ former: (p.former ?? []).filter((run) => compare(run.from, end) < 0)
-			.map(({ from, to }) => ({ from, to: smaller(to, end) })) }));
+		{ former: runsBelow(p.former, end) }));
 }
+
+/** Keeps which offsets of before the first event a reader was given, where nothing else tells a record
+ * from a marker. Who reads with read_committed is given no aborted record either. */
+function readOld(state, program, f) {
+	const partition = findPartition(state, f.topic, f.partition);
+	const log = partition && findCopy(partition, partition.leader);
+	if (!log || compare(log.knownFrom, f.before) <= 0) return;
+	const old = runsBelow(parseRuns(f.offsets), log.knownFrom);
+	const newest = (runs = []) => joined(runs, old).slice(-runsMax);
+	partition.given = newest(partition.given);
+	if (program.settings.includes("isolation.level=read_committed")) {
+		partition.assured = newest(partition.assured);
+	}
+}
+
+const runsBelow = (runs = [], end) => runs.filter(({ from }) => compare(from, end) < 0)
+	.map(({ from, to }) => ({ from, to: smaller(to, end) }));
 
 function changeParts(state, isMeant, change) {
 	for (const program of state.programs) {
@@ -206,6 +223,14 @@ function setPart(state, program, f, change, offsets = "") {
 /** Adds to what was read. Of too many runs the two lowest become one, with what lay between: what was
  * read long ago is drawn small. @param {{from: string, to: string}[]} read @param more likewise */
 function readMore(read, more) {
+	const runs = joined(read, more);
+	const over = runs.length - runsMax;
+	if (over > 0) runs[over].from = runs[0].from;
+	return over > 0 ? runs.slice(over) : runs;
+}
+
+/** Puts runs in order and makes one of those that touch. */
+function joined(read, more) {
 	const runs = [];
 	const all = [...read, ...more]
 		.sort((a, b) => compare(a.from, b.from) || compare(a.to, b.to));
@@ -214,7 +239,5 @@ function readMore(read, more) {
 		if (last && compare(run.from, last.to) <= 0) last.to = larger(last.to, run.to);
 		else runs.push({ ...run });
 	}
-	const over = runs.length - runsMax;
-	if (over > 0) runs[over].from = runs[0].from;
-	return over > 0 ? runs.slice(over) : runs;
+	return runs;
 }

@@ -10,7 +10,7 @@ const SUBJECTS = {
 	leader: 'leader', ack: 'waiting produces', fetch: 'waiting fetches',
 };
 const GOOD = ['committed', 'duplicate suppressed', 'unknown to the client'];
-const OPEN = ['not yet', 'not recorded'];
+const OPEN = ['not yet', 'not recorded', 'below the high watermark'];
 
 const empty = (text) => h('p', { class: 'inspector-empty', key: `empty-${text}` }, text);
 
@@ -112,6 +112,6 @@ function drawCopies({ copies }, act) {
 }
 
 function nowOf(copy) {
-	if (copy.holds) return copy.onDisk ? 'on disk' : 'page cache';
+	if (copy.holds) return copy.onDisk ? 'on disk' : copy.unpowered ? 'unsynced: lost?' : 'page cache';
 	return Number(copy.gone) ? 'gone' : 'not here';
 }

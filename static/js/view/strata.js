@@ -69,8 +69,8 @@ export const drawSegments = ({ scale }, copy, top) =>
 		);
 
 /** The rail at the right: solid where records are on disk, dotted where they are only in
- *  the page cache. */
-export function drawDisk(copy, whole, top) {
+ *  the page cache; gone where that went with the power. */
+export function drawDisk({ isDark }, copy, whole, top) {
 	const synced = Math.min(copy.synced, copy.leo);
 	return [
 		h('div', {
@@ -78,7 +78,7 @@ export function drawDisk(copy, whole, top) {
 			title: 'on disk',
 			style: { top: `${top(synced)}px`, height: `${whole - top(synced)}px` },
 		}),
-		h('div', {
+		!isDark && h('div', {
 			class: 'rail in-cache',
 			title: 'page cache only',
 			style: { top: `${top(copy.leo)}px`, height: `${top(synced) - top(copy.leo)}px` },

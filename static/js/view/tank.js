@@ -109,7 +109,7 @@ function drawLog(view, node, copy, top) {
 		drawFold(view, copy, top),
 		drawHoles(view, copy, top),
 		drawSegments(view, copy, top),
-		drawDisk(copy, geometry.tank.height, top),
+		drawDisk(node, copy, geometry.tank.height, top),
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
 		drawThreads(view, copy, entries, top),
 		drawCleaner(copy, top, roomBeside(view, copy)),
@@ -130,6 +130,7 @@ function drawEntry(view, node, copy, entry, top) {
 	const { scale, geometry, ui, act } = view;
 	const isLast = entry.offset === entry.last;
 	const isWet = entry.offset < copy.hw && !entry.cut;
+	const isUnsynced = node.isDark && entry.offset >= copy.synced;
 	const isDiverged = !entry.cut && diverges(view.scene.focus, copy, entry);
 	const picked = ui.select;
 	const isPicked = picked && picked.node === node.id && picked.offset === entry.offset &&
@@ -147,13 +148,15 @@ function drawEntry(view, node, copy, entry, top) {
 				cut: entry.cut,
 				diverged: isDiverged,
 				control: entry.control,
+				unsynced: isUnsynced,
 				aborted: entry.thread?.state === 'aborted' && !entry.control,
 				unknown: !entry.known && !entry.control,
 				'starts-batch': entry.offset === entry.base,
 				'ends-batch': isLast,
 				picked: isPicked,
 			}),
-			'aria-label': describe(entry, node, isWet),
+			'aria-label': describe(entry, node, isWet) +
+				(isUnsynced ? ', not synced when its power went' : ''),
 			'aria-pressed': String(Boolean(isPicked)),
 			'data-testid': `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
 			style: {
@@ -200,7 +203,7 @@ const drawBody = (entry, hasRoom) =>
 export function nameOf(entry) {
 	if (entry.key) return entry.key;
 	if (entry.value) return entry.value;
-	if (entry.batch.isUnrecorded) return 'earlier';
+	if (entry.isEarlier) return 'earlier';
 	if (entry.known) return 'no key';
 	const { offset, base, last } = entry;
 	return `${shortOffset(offset - base + 1)} of ${shortOffset(last - base + 1)}`;

@@ -1,0 +1,124 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+
+	"highwater/cluster/event"
+	"highwater/viz/explain"
+	"highwater/viz/model"
+)
+
+// reread is a log of before the recording, and two readers of it; one reads what is committed only.
+func reread() *story {
+	s := restarted()
+	for node, settings := range map[event.NodeID]string{1001: "isolation.level=read_uncommitted",
+		1002: "isolation.level=read_committed"} {
+		s.tell(node, event.ClientStarted{Name: "reader", Role: "consumer", Settings: settings})
+	}
+	s.tell(1001, event.RecordsPolled{Topic: "pay", Records: 5, After: 6, Offsets: "0-2,4-5"})
+	s.tell(1002, event.RecordsPolled{Topic: "pay", Records: 3, After: 6, Offsets: "0-0,4-5"})
+	return s
+}
+
+// What a reader was given is no marker, and with read_committed it was not aborted.
+func TestOldRecordsAreWhatTheirReadersTellAndThePageSaysTheSame(t *testing.T) {
+	chunk := reread().log.Swap(&event.Chunk{})
+	r := &recording{explain.NewFilm(model.New(), chunk), t, chunk}
+	wanted := []struct {
+		offset                         event.Offset
+		fate, text, way, status, notes string
+	}{
+		{0, explain.FateCommitted, "offset 0 is committed.",
+			"found committed delivered delivered", "here", "HW 10"},
+		{1, explain.FateBelow, "aborted is not recorded here: it was written before this recording began",
+			"found committed delivered passed-over", "ahead", "HW 10, aborted?"},
+		{3, explain.FateBelow, "Whether it is a record or a marker", "found committed passed-over " +
+			"passed-over", "ahead", "HW 10, a record?"},
+		{5, explain.FateCommitted, "offset 5 is committed.",
+			"found committed delivered delivered", "here", "HW 10"},
+		{7, explain.FateBelow, "Whether it is a record or a marker", "found committed", "ahead",
+			"HW 10, a record?"},
+	}
+	questions := []asked{}
+	for _, want := range wanted {
+		p, err := explain.PassportOf(r, explain.Record{Topic: "pay", Offset: want.offset,
+			Epoch: explain.AnyEpoch}, r.last())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Fate != want.fate || !strings.Contains(p.FateText, want.text) || stations(p) != want.way {
+			t.Errorf("offset %d: %q %q, %q", want.offset, p.Fate, p.FateText, stations(p))
+		}
+		questions = append(questions, asked{p, r.last()})
+	}
+	for i, got := range stationsOf(t, nodeOrSkip(t), r, questions) {
+		if want := wanted[i]; got.Status != want.status || got.Note != want.notes {
+			t.Errorf("offset %d: the station says %q %q", want.offset, got.Status, got.Note)
+		}
+	}
+}
+
+// A long recording lets its oldest events go: what was in the logs by then is known all the same.
+func TestRecordsOfBeforeTheKeptEventsAreStillKnown(t *testing.T) {
+	chunk := reread().log.Swap(&event.Chunk{})
+	whole := explain.NewFilm(model.New(), chunk)
+	_, end := whole.Range()
+	for i := range chunk.Records {
+		if chunk.Records[i].Kind == event.KindRecordsPolled {
+			end = chunk.Records[i].Seq - 1
+			break
+		}
+	}
+	before, err := whole.State(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := &event.Chunk{Texts: chunk.Texts, Lists: chunk.Lists, Records: chunk.Records[end:]}
+	film := explain.NewFilm(before, rest)
+	_, last := film.Range()
+	p, err := explain.PassportOf(film, explain.Record{Topic: "pay", Offset: 5,
+		Epoch: explain.AnyEpoch}, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stations(p); got != "found delivered delivered" || p.Fate != explain.FateCommitted ||
+		!strings.Contains(p.Steps[0].Text, "before the first event that is kept") {
+		t.Errorf("%s: %q %+v", got, p.FateText, p.Steps)
+	}
+}
+
+func TestTimesOfAPassportNeverRunBackwards(t *testing.T) {
+	for _, lesson := range []string{"phantom-read", "order-8812", "idempotent-retry"} {
+		r := play(t, lesson)
+		for _, q := range questionsOf(t, r) {
+			for i, step := range q.Steps {
+				if i > 0 && step.At < q.Steps[i-1].At {
+					t.Errorf("%s: %q at %d comes after %d", lesson, step.Text, step.At, q.Steps[i-1].At)
+				}
+				if step.Kind == "key" && i > 0 {
+					t.Errorf("%s: before the key is hashed there is %q", lesson, q.Steps[0].Text)
+				}
+			}
+		}
+	}
+}
+
+func TestBrokerWithoutPowerHasNoPageCache(t *testing.T) {
+	r := play(t, "power-loss")
+	asked := map[string]bool{}
+	for i := range r.events.Records {
+		e := &r.events.Records[i]
+		if e.Kind != event.KindNodeStopped || e.Node != 3 || asked[r.events.NodeStopped(e).How] {
+			continue
+		}
+		how := r.events.NodeStopped(e).How
+		asked[how] = true
+		if c := r.passport("order-3", e.Seq).Copies[2]; c.Unpowered != (how == "power-cut") || !c.Holds {
+			t.Errorf("after a %s: %+v", how, c)
+		}
+	}
+	if !asked["kill"] || !asked["power-cut"] {
+		t.Errorf("broker 3 stopped by %v", asked)
+	}
+}
