@@ -341,6 +341,9 @@ func (j *journey) copiesOf(w *witness) []Copy {
 		c := Copy{Node: id}
 		if s := j.copies[id]; s != nil {
 			c.Appended, c.Below, c.Gone = s.appended.seq(), s.below.seq(), s.gone.seq()
+			if s.wasBelow {
+				c.Below = s.found.seq()
+			}
 		}
 		if l := w.partition.Log(id); l != nil {
 			c.Holds = holds(l, j.of)

@@ -50,6 +50,9 @@ func TestOldRecordsAreWhatTheirReadersTellAndThePageSaysTheSame(t *testing.T) {
 		if p.Fate != want.fate || !strings.Contains(p.FateText, want.text) || stations(p) != want.way {
 			t.Errorf("offset %d: %q %q, %q", want.offset, p.Fate, p.FateText, stations(p))
 		}
+		if c := p.Copies[0]; !c.Holds || c.Below != 3 || c.Appended != 0 {
+			t.Errorf("offset %d on broker 1, which opened its log at event 3: %+v", want.offset, c)
+		}
 		questions = append(questions, asked{p, r.last()})
 	}
 	for i, got := range stationsOf(t, nodeOrSkip(t), r, questions) {
