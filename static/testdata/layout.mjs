@@ -130,9 +130,9 @@ const open = { producerId: '7', first: '0', last: '-1', state: 'open' };
 // What a reader was given is no marker, and with read_committed it was not aborted.
 const run = { from: '1', to: '2' };
 for (const [knownFrom, transactions, says, told] of [
-  ['2', [], 'HW 2, a record?'], ['0', [], 'HW 2'], ['0', [open], 'HW 2, a record?'],
+  ['2', [], 'below HW 2'], ['0', [], 'HW 2'], ['0', [open], 'below HW 2'],
   ['2', [], 'HW 2, aborted?', { given: [run] }], ['2', [], 'HW 2', { given: [run], assured: [run] }],
-  ['2', [], 'HW 2, a record?', { given: [{ from: '0', to: '1' }] }],
+  ['2', [], 'below HW 2', { given: [{ from: '0', to: '1' }] }],
 ]) {
   const copies = [2, 3].map((id) => copy(id, 2, [],
     { leo: '2', epochs: [{ epoch: 4, startOffset: '0' }], knownFrom, transactions }));

@@ -34,11 +34,11 @@ func TestOldRecordsAreWhatTheirReadersTellAndThePageSaysTheSame(t *testing.T) {
 		{1, explain.FateBelow, "aborted is not recorded here: it was written before this recording began",
 			"found committed delivered passed-over", "ahead", "HW 10, aborted?"},
 		{3, explain.FateBelow, "Whether it is a record or a marker", "found committed passed-over " +
-			"passed-over", "ahead", "HW 10, a record?"},
+			"passed-over", "ahead", "below HW 10"},
 		{5, explain.FateCommitted, "offset 5 is committed.",
 			"found committed delivered delivered", "here", "HW 10"},
 		{7, explain.FateBelow, "Whether it is a record or a marker", "found committed", "ahead",
-			"HW 10, a record?"},
+			"below HW 10"},
 	}
 	questions := []asked{}
 	for _, want := range wanted {

@@ -16,6 +16,7 @@ import { mayHang, threadAt } from './threads.js';
 const LOST = 'lost';
 const DELETED = 'deleted';
 const ABORTED = 'aborted?';
+const OLD = 'old';
 const ANOTHER = 'another record';
 const BELIEFS = { acknowledged: 'acknowledged', failed: 'failed', unknown: 'unknown to it' };
 
@@ -148,8 +149,9 @@ function committed(scene, follow, isThere, isCommitted, doubt) {
 	if (isDeleted(focus.leading, follow)) return { ...station, status: 'gone', note: DELETED };
 	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
+	const hw = `HW ${shortOffset(focus.hw)}`;
 	if (isThere && !thread && isCommitted && doubt) {
-		return { ...station, status: 'ahead', note: `HW ${shortOffset(focus.hw)}, ${doubt}` };
+		return { ...station, status: 'ahead', note: doubt === OLD ? `below ${hw}` : `${hw}, ${doubt}` };
 	}
 	return {
 		...station,
@@ -172,7 +174,7 @@ function doubtOf({ leading, copies, given, assured }, follow) {
 		.map((copy) => batchAt(copy, offset)).find((batch) => batch && !batch.isUnrecorded);
 	if (told) return told.transactional && !told.control ? ABORTED : '';
 	if (leading && !isOld && !mayHang(leading.threads, offset)) return '';
-	return isOld && isAmong(given, offset) ? ABORTED : 'a record?';
+	return isOld && isAmong(given, offset) ? ABORTED : OLD;
 }
 
 /** At its producer: still in the accumulator, under way, and what the producer believes. */
