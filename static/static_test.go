@@ -150,6 +150,10 @@ func TestLayoutSaysWhoReadsAndWhatBecameOfRecords(t *testing.T) {
 	runScript(t, "testdata/clients.mjs")
 }
 
+func TestColumnsAreForThoseWhoReadWhatIsOnTheStage(t *testing.T) {
+	runScript(t, "testdata/readers.mjs")
+}
+
 func TestFollowedIsTheVeryRecordAndNoOtherAtItsPlace(t *testing.T) {
 	runScript(t, "testdata/following.mjs")
 }

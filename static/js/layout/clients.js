@@ -1,6 +1,8 @@
 // Who writes and who reads: the named producers and consumers of the cluster, the client behind
 // the page's own form, and whoever connects from outside, under the client id it gave.
 
+import { READERS_MOST } from './geometry.js';
+
 const BUILT_IN = 'built-in client'; // the client inside the cluster that the send form uses
 const BATCH_BYTES = 16_384; // Kafka's default of batch.size
 const ENDS = { kill: 'killed', stop: 'closed' };
@@ -11,6 +13,7 @@ const LINGER = '5 ms';
  * @property {string} id
  * @property {boolean} isNamed whether it lives in the cluster and says what it believes
  * @property {number} newness larger for who came later
+ * @property {number} near 2 if it has to do with the partition in focus, 1 with its topic, else 0
  * @property {number[]} connections nodes or connections that are this client
  * @property {number|null} position the next offset it asks for, in the partition in focus
  */
@@ -25,10 +28,9 @@ export function clientsOf(state, focus, picked) {
 		client.isNamed ? client.role === 'consumer' : client.fetches > 0 &&
 			client.fetches >= client.produces;
 	const all = [...named, ...outside];
-	const readers = all.filter(reads).sort(byRank(picked.reader));
 	return {
 		producers: all.filter((client) => !reads(client)).sort(byRank(picked.producer)),
-		readers,
+		...readersOf(all.filter(reads), picked.reader),
 		clientOf: new Map(all.flatMap((c) => c.connections.map((connection) => [connection, c]))),
 	};
 }
@@ -39,12 +41,24 @@ const byRank = (picked) => (a, b) =>
 	(b.id === picked) - (a.id === picked) ||
 	b.isAlive - a.isAlive ||
 	b.isNamed - a.isNamed ||
-	b.isHere - a.isHere ||
+	b.near - a.near ||
 	(a.id === BUILT_IN) - (b.id === BUILT_IN) ||
 	b.newness - a.newness;
 
+/** Whoever was picked, then those that read what is looked at, before all who read nothing of it.
+ *  Those that have a column keep their order, whoever starts, dies or comes back: connections are
+ *  others then, a client's node and its name are not. A phone has a column for one of them only.
+ *  @returns {{readers: Client[], reader: Client|undefined}} */
+function readersOf(all, picked) {
+	const ranked = all.sort((a, b) => (b.id === picked) - (a.id === picked) || b.near - a.near ||
+		byRank()(a, b));
+	const shown = ranked.slice(0, READERS_MOST).sort((a, b) => b.isNamed - a.isNamed ||
+		(a.isNamed ? a.newness - b.newness : a.id < b.id ? -1 : 1));
+	return { readers: [...shown, ...ranked.slice(READERS_MOST)], reader: ranked[0] };
+}
+
 const blank = (id) => ({
-	...{ id, isNamed: false, isAlive: true, isHere: false, newness: 0, role: '', software: '' },
+	...{ id, isNamed: false, isAlive: true, near: 0, newness: 0, role: '', software: '' },
 	...{ address: '', connections: [], nodes: [], produces: 0, fetches: 0, open: 0 },
 	...{ former: [], ending: '', last: null, group: '', isolation: '' },
 	...{ began: null, position: null, committed: null },
@@ -61,7 +75,8 @@ function programOf(state, program, focus) {
 		isNamed: true,
 		isAlive: program.alive,
 		isPaused: Boolean(node?.paused),
-		isHere: program.role === 'consumer' ? Boolean(part) : parts.length > 0,
+		near: program.role === 'consumer' && part ? 2
+			: parts.length || settings.topic?.split(',').includes(focus?.topic) ? 1 : 0,
 		newness: program.node,
 		role: program.role,
 		connections: [program.node],
@@ -148,8 +163,7 @@ function slotsOf(program, focus, batchBytes) {
 /** Connections with the same client id are one client; what it asks for says what it is. */
 function outsidersOf(state, focus, taken) {
 	const byName = new Map();
-	const asks = (state.asks ?? []).filter((ask) => focus && ask.topic === focus.topic &&
-		ask.partition === focus.partition);
+	const asks = (state.asks ?? []).filter((ask) => ask.topic === focus?.topic);
 	const own = (state.nodes ?? []).filter((node) => node.role === 'client').map(({ id }) => id);
 	if (own.length) {
 		const isAlive = state.nodes.some((node) => node.id === own[0] && node.alive);
@@ -180,9 +194,11 @@ function addConnection(client, connection, focus, asks) {
 	if (!client.last || Number(last.at) >= client.last.at) {
 		client.last = { api: last.api, node: connection.node, at: Number(last.at) };
 	}
-	const isHere = focus && last.topic === focus.topic && last.partition === focus.partition;
-	const ask = asks.find(({ by }) => by === connection.connection);
-	client.isHere ||= Boolean(isHere || ask);
+	const nearness = ({ topic, partition }) =>
+		topic === focus?.topic ? 1 + (partition === focus.partition) : 0;
+	const own = asks.filter(({ by }) => by === connection.connection);
+	client.near = Math.max(client.near, ...[last, ...own].map(nearness));
+	const ask = own.find((each) => nearness(each) === 2);
 	if (ask) client.position = Math.max(client.position ?? 0, Number(ask.offset));
 }
 

@@ -53,6 +53,7 @@ const SEND_FORM = 12.4; // rem that the form takes of the producers' column
 const DIGITS_BESIDE = 1; // a larger offset stands under the name of its sign, and not beside it
 const DIGIT = 0.57; // rem, of such an offset
 const SIGN_EDGES = 1.1; // rem
+const MENU = { width: 5, bottom: 1.9 }; // rem, of the readers that have no column
 export const READERS_MOST = 2;
 
 /** Names of the columns that stand for many clients. */
@@ -179,8 +180,11 @@ function columnsOf({ brokers, controllers, readers }, places) {
 		column.port = { x: x + places.readerWidth / 2, y: tank.top };
 		columns[readerColumn(readers[i] ?? REST)] = column;
 	}
-	const lastReader = columns[readerColumn(readers[places.slots - 1])];
-	if (lastReader) columns[readerColumn(REST)] ??= lastReader;
+	// Those without a column are behind the menu above the others.
+	if (!narrow && readers.length > places.slots) {
+		const port = { x: readersLeft + px(MENU.width / 2), y: px(MENU.bottom) };
+		columns[readerColumn(REST)] = { kind: 'reader', port };
+	}
 	return columns;
 }
 

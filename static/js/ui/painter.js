@@ -99,16 +99,18 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 
 	/** Columns move only when the stage changes its size or somebody comes or goes. */
 	function compose(scene) {
+		const narrow = root.dataset.layout === 'viewer';
 		const stage = {
 			...size.pool,
 			unit: size.unit,
-			narrow: root.dataset.layout === 'viewer',
+			narrow,
 			short: isShort(),
 			producers: scene.producers.map(({ id, isNamed }) => ({ id, isNamed })),
 			hasForm: part('app').dataset.lesson !== 'steps',
 			brokers: scene.brokers.map((node) => node.id),
 			controllers: scene.controllers.map((node) => node.id),
-			readers: scene.readers.map((client) => client.id),
+			readers: (narrow ? scene.readers.filter((client) => client === scene.reader)
+				: scene.readers).map((client) => client.id),
 			pipes: scene.pipes.length,
 			digits: shortOffset(scene.focus?.live ?? 0).length,
 		};

@@ -2,7 +2,7 @@
 // offset, a triangle the position.
 
 import { shortCount, shortOffset } from '../layout/format.js';
-import { READERS_MOST, readerColumn } from '../layout/geometry.js';
+import { readerColumn } from '../layout/geometry.js';
 import { isHole, isOf } from '../layout/scene.js';
 import { holds, readBelow } from '../layout/where.js';
 import { cls, h, icon } from './dom.js';
@@ -12,10 +12,10 @@ const CELLS_MOST = 40;
 
 export function drawReaders(view) {
 	const { scene, geometry, act } = view;
-	const most = geometry.narrow ? 1 : READERS_MOST;
-	const shown = scene.readers.slice(0, most);
+	const hasColumn = ({ id }) => Boolean(geometry.columns[readerColumn(id)]);
+	const shown = scene.readers.filter(hasColumn);
 	if (!shown.length) return geometry.narrow ? null : drawNoReader(view);
-	const more = drawMore(scene.readers.slice(most), 'reader', 0, act);
+	const more = drawMore(scene.readers.filter((each) => !hasColumn(each)), 'reader', 0, act);
 	return [
 		shown.map((client) => drawReader(view, client)),
 		!geometry.narrow &&
@@ -44,7 +44,6 @@ function drawNoReader({ geometry }) {
 function drawReader(view, client) {
 	const { scene, geometry, scale } = view;
 	const column = geometry.columns[readerColumn(client.id)];
-	if (!column) return null;
 	const whole = geometry.tank.height;
 	const top = (offset) => whole - scale.y(offset);
 	return h(
@@ -170,10 +169,13 @@ function wordsOf(scene, client) {
 	return [...words, ...read, isJoining ? { text: client.state } : lag];
 }
 
-function lagOf({ focus }, client) {
+/** How far it is from the end of what it may read. @returns {string} */
+export function lagOf({ focus }, client) {
 	const { position } = client;
 	if (position === null && client.isAssigned) return 'no position yet';
-	if (position === null) return client.isNamed ? 'reads nothing here' : 'reads elsewhere';
+	if (position === null) return client.isNamed ? 'nothing here' : 'reads elsewhere';
+	if (position > (focus.leading?.leo ?? focus.live)) return 'beyond the end';
+	if (position > focus.hw) return 'above the HW';
 	const end = client.isolation ? focus.lso ?? focus.hw : focus.hw;
 	const lag = Math.max(0, end - position);
 	return lag ? `${shortOffset(lag)} behind` : 'at the end';
