@@ -154,6 +154,10 @@ func TestColumnsAreForThoseWhoReadWhatIsOnTheStage(t *testing.T) {
 	runScript(t, "testdata/readers.mjs")
 }
 
+func TestTraceWithoutItsBeginningIsCountedByWhatIsKnown(t *testing.T) {
+	runScript(t, "testdata/beginning.mjs")
+}
+
 func TestFollowedIsTheVeryRecordAndNoOtherAtItsPlace(t *testing.T) {
 	runScript(t, "testdata/following.mjs")
 }

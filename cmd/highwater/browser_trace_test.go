@@ -167,8 +167,8 @@ func TestFilesThatAreNoTraceSayWhichLine(t *testing.T) {
 	file := get(v, "trace?from=1&to=40")
 	lines := strings.SplitAfter(file, "\n")
 	for name, row := range map[string][2]string{
-		"photo.png":  {"\x89PNG\r\n\x1a\n", "Line 1: this is no Highwater trace."},
-		"other.json": {`{"a":1}`, "Line 1: this is no Highwater trace."},
+		"photo.png":  {"\x89PNG\r\n\x1a\n", "Line 1: this is no header of a Highwater trace."},
+		"other.json": {`{"a":1}`, "Line 1: this is no header of a Highwater trace."},
 		"empty.txt":  {"", "Line 1: the file is empty."},
 		"newer.jsonl": {strings.Replace(file, `"version":1`, `"version":2`, 1),
 			"Line 1: the trace has version 2, this page knows version 1."},

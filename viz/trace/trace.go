@@ -159,8 +159,8 @@ type Reader struct {
 	last   event.Seq
 }
 
-// ErrNotATrace says that the first line is no trace header.
-var ErrNotATrace = errors.New("trace: the first line is no trace header")
+// ErrNotATrace says that the first line is no header, in the page's words.
+var ErrNotATrace = errors.New("trace: line 1: this is no header of a Highwater trace")
 
 // NewReader reads the header, and the keyframe if there is one. Known events are added to chunk; a
 // caller that wants them one by one resets it between.
@@ -170,12 +170,20 @@ func NewReader(r io.Reader, chunk *event.Chunk) (*Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if json.Unmarshal(text, &t.Header) != nil || t.Header.Highwater != "trace" {
+	// Another version may have anything but these two in another form.
+	var kind struct {
+		Highwater string
+		Version   int
+	}
+	if json.Unmarshal(text, &kind) != nil || kind.Highwater != "trace" {
 		return nil, ErrNotATrace
 	}
-	if t.Header.Version != Version {
-		return nil, fmt.Errorf("trace: line 1: version %d, this reader knows version %d",
-			t.Header.Version, Version)
+	if kind.Version != Version {
+		return nil, fmt.Errorf("trace: line 1: the trace has version %d, this reader knows version %d",
+			kind.Version, Version)
+	}
+	if json.Unmarshal(text, &t.Header) != nil {
+		return nil, ErrNotATrace
 	}
 	return t, t.readKeyframe()
 }

@@ -2,8 +2,10 @@ package trace
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -98,8 +100,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 	const good = `{"seq":"1","at":"5","node":1,"cause":"0","rule":"","event":"NodePaused",` +
 		`"fields":{}}` + "\n"
 	for name, c := range map[string]struct{ file, want string }{
-		"no header":      {good, "no trace header"},
-		"empty":          {"", "no trace header"},
+		"no header":      {good, "line 1: this is no header of a Highwater trace"},
+		"empty":          {"", "line 1: this is no header of a Highwater trace"},
 		"other version":  {`{"highwater":"trace","version":2,"seed":"1","origin":"0"}`, "version 2"},
 		"broken JSON":    {header + good + "{\n", "line 3"},
 		"no event":       {header + good + "{}\n", "line 3"},
@@ -111,6 +113,27 @@ func TestErrorsNameTheLine(t *testing.T) {
 		_, err := ReadAll(strings.NewReader(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want it to name %q", name, err, c.want)
+		}
+	}
+}
+
+// The page's reader takes and refuses the same ones, for the same reason.
+func TestHeadersThatNoWriterMakesAreRefused(t *testing.T) {
+	text, err := os.ReadFile("testdata/headers.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var c struct {
+			Refused string
+			Header  json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadAll(bytes.NewReader(c.Header))
+		if (err == nil) != (c.Refused == "") || err != nil && !strings.Contains(err.Error(), c.Refused) {
+			t.Errorf("%s: %v, want %q", c.Header, err, c.Refused)
 		}
 	}
 }

@@ -366,7 +366,8 @@ export const messageOf = (message) => ({
 });
 
 function vitalsOf(topics, nodes, { clients: connections, builtIn, counters }) {
-	const partitions = topics.flatMap((topic) => topic.partitions);
+	const partitions = topics.flatMap((topic) => topic.partitions)
+		.filter(({ replicas }) => replicas.length);
 	const active = nodes.find(
 		(n) => n.role === 'controller' && n.state === 'leader' && n.power === 'up',
 	);

@@ -2,7 +2,7 @@
 
 const lineMax = 64 << 20;
 const eventsMax = 500_000;
-const noTrace = "this is no Highwater trace";
+const noTrace = "this is no header of a Highwater trace";
 const tooLong = `the line is longer than ${lineMax} characters`;
 
 /**
@@ -53,16 +53,30 @@ function parse(text, number, isWhole) {
 	throw new Error(isWhole ? "this is no JSON object" : "the file is cut short here");
 }
 
+const isText = (value) => typeof value === "string";
+const isNumber = (value) => isText(value) && /^-?\d+$/.test(value) &&
+	BigInt.asIntN(64, BigInt(value)) === BigInt(value);
+const isSeq = (value) => isNumber(value) && value >= 0;
+const violation = { seq: isSeq, promise: isText, text: isText };
+/** What a header may say, in the form that whoever else reads traces takes. */
+const header = {
+	minor: Number.isInteger, seed: isNumber, origin: isNumber, software: isText,
+	judged: (value) => typeof value === "boolean",
+	violations: (all) => Array.isArray(all) && all.every((each) => fits(each, violation)),
+};
+
+const fits = (line, form) => line === null || (typeof line === "object" &&
+	Object.entries(form).every(([name, isRight]) => line[name] == null || isRight(line[name])));
+
 function take(trace, line, number) {
 	if (number === 1) {
-		if (line.highwater !== "trace") throw new Error(noTrace);
+		if (line.highwater !== "trace" || !Number.isInteger(line.version)) throw new Error(noTrace);
 		if (line.version !== 1) {
 			throw new Error(`the trace has version ${line.version}, this page knows version 1`);
 		}
+		if (!fits(line, header)) throw new Error(noTrace);
 		trace.header = line;
-		trace.violations = Array.isArray(line.violations)
-			? line.violations.filter((broken) => /^\d+$/.test(broken?.seq) &&
-				typeof broken.promise === "string" && typeof broken.text === "string") : [];
+		trace.violations = (line.violations ?? []).filter((broken) => broken?.seq && broken.promise);
 	} else if (number === 2 && "keyframe" in line) {
 		if (!/^\d+$/.test(line.state?.seq)) throw new Error("this is no keyframe");
 		trace.keyframe = line.state;

@@ -148,12 +148,14 @@ export function drawChain({ scene, geometry, act }) {
 		.map((node) => node.id)
 		.filter((id) => focus.replicas.includes(id) && geometry.columns[id]);
 	const members = replicas.filter((id) => focus.isr.includes(id));
-	const isThin = focus.isr.length < focus.minIsr;
+	// In a trace without its beginning brokers may be missing, or all that is known of a partition.
+	const all = focus.replicas.length;
+	const isThin = all > 0 && focus.isr.length < focus.minIsr;
 	const columns = scene.brokers.map((node) => geometry.columns[node.id]);
 	const right = Math.max(...columns.map((column) => column.x + column.width));
 	const count = geometry.narrow
-		? ` of ${replicas.length} in sync, high watermark ${shortOffset(focus.hw)}`
-		: ` of ${replicas.length}, needs ${focus.minIsr}`;
+		? ` of ${all} in sync, high watermark ${shortOffset(focus.hw)}`
+		: ` of ${all}, needs ${focus.minIsr}`;
 	return h(
 		'div',
 		{
@@ -176,7 +178,7 @@ export function drawChain({ scene, geometry, act }) {
 				'in sync',
 			),
 		drawLinks(geometry, replicas, members, focus, y),
-		h(
+		all > 0 && h(
 			'button',
 			{
 				class: 'chain-count',

@@ -31,7 +31,8 @@ export function drawProducers({ scene, geometry, ui, act }) {
 			return row.isCard ? drawCard(client, ui.follow, props) : drawLine(client, props);
 		}),
 		drawMore(hidden, 'producer', area.rest, act),
-		!scene.producers.length && h('p', { class: 'nobody' }, 'Nobody writes yet.'),
+		!scene.producers.length && h('p', { class: 'nobody',
+			style: { transform: `translateY(${area.rest}px)` } }, 'Nobody writes yet.'),
 	);
 }
 

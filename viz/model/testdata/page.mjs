@@ -1,5 +1,6 @@
 // Checks of the page's modules that need no browser; HIGHWATER_MODULES is their folder.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
@@ -217,8 +218,17 @@ test("a trace file is read with its keyframe, and an error names its line", asyn
   assert.equal(trace.keyframe.seq, "3");
   assert.deepEqual(trace.events.map((e) => e.seq), ["4", "5", "6"]);
   await assert.rejects(readTrace(`${header}${body}\n{oops`), /^Error: line 5: /);
-  await assert.rejects(readTrace("{}"), /^Error: line 1: this is no Highwater trace/);
+  await assert.rejects(readTrace("{}"), /^Error: line 1: this is no header of a Highwater trace/);
   await assert.rejects(readTrace(""), /^Error: line 1/);
+});
+
+test("a trace file's header is taken and refused as everybody else does", async () => {
+  const text = await readFile(new URL("../../trace/testdata/headers.jsonl", import.meta.url), "utf8");
+  for (const { refused, header: line } of text.trim().split("\n").map((each) => JSON.parse(each))) {
+    const read = readTrace(`${JSON.stringify(line)}\n`);
+    const why = await read.then(() => "", (problem) => problem.message);
+    assert.ok(refused ? why.includes(refused) : why === "", `${JSON.stringify(line)}: ${why}`);
+  }
 });
 
 test("film takes what happened before it and shows it as folding from the start does", () => {
