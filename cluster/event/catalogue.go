@@ -1,5 +1,7 @@
 package event
 
+import "strings"
+
 // Class says how a viewer may thin a kind out under load.
 type Class uint8
 
@@ -27,6 +29,11 @@ type Field struct {
 	Type FieldType
 	Of   string // Go's type name: Offset, Epoch, NodeID, ...
 	Unit string
+}
+
+// Grouped says that sentences write the digits in groups of three, as the stage of the page does.
+func (f Field) Grouped() bool {
+	return f.Of == "Offset" || f.Type == Int32 && strings.HasPrefix(f.Name, "records")
 }
 
 // Row is what the catalogue knows about a kind. Fields and Emitted come from the struct and its

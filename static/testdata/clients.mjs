@@ -81,6 +81,12 @@ const produce = { message: '9', from: 1002, to: 1, api: 'Produce', answers: '0' 
 assert.equal(flightOfMessage(away, messageOf(produce), follow).followed, true);
 assert.equal(flightOfMessage(away, messageOf(produce), null).followed, false);
 
+// What flies writes offsets as the stage does.
+const pull = { message: '9', from: 2, to: 1, api: 'Fetch', answers: '0', topic: 'orders', partition: 0,
+  offset: '10448', records: 0, highWatermark: '10440' };
+assert.deepEqual([pull, { ...pull, answers: '8' }].map((message) =>
+  flightOfMessage(away, messageOf(message), null).text), ['fetch from 10,448', 'HW 10,440']);
+
 // Who read it, who committed it, and whom the open transaction keeps from it.
 assert.equal(noteOf(asked, 'r-audit').note, 'read');
 assert.equal(noteOf(scene, 'r-billing').note, 'committed by bills');

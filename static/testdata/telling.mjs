@@ -1,7 +1,8 @@
 // Checks of what the caption and the list of events say; the Go test runs it.
 
 import assert from 'node:assert/strict';
-import { asides, isNewsAt, joins, mostTelling, placesIn, turnsOf } from '../js/ui/telling.js';
+import { narrate } from '../js/model/narrate.js';
+import { asides, isNewsAt, itemOf, joins, mostTelling, placesIn, turnsOf } from '../js/ui/telling.js';
 
 const event = (seq, kind, fields = {}, rule = '') =>
   ({ seq: String(seq), node: 1, event: kind, fields, rule });
@@ -10,6 +11,16 @@ const rise = event(5, 'HighWatermarkMoved', { ...orders, before: '1', after: '2'
 const heard = event(6, 'HighWatermarkMoved', { ...orders, before: '1', after: '2' });
 const own = event(7, 'HighWatermarkMoved', { ...orders, topic: '__consumer_offsets' }, 'hw.min-of-isr');
 const command = event(8, 'CommandRan', { command: 'expect hw("orders-0") == 2', by: 'scenario' });
+
+// Sentences write offsets and counts of records as the stage does, and are found either way.
+const far = { ...rise, fields: { ...orders, before: '999', after: '1001' } };
+assert.match(narrate(far), / from 999 to 1,001\.$/);
+const many = { ...orders, records: 1200, baseOffset: '4030201', leaderEpoch: 1000 };
+assert.match(narrate(event(9, 'BatchAppended', many)), /1,200 records .* offset 4,030,201\.$/);
+assert.match(narrate(event(9, 'RecordDescribed', { ...orders, offset: '1001', keyBytes: 4,
+  key: '1001' })), /^Offset 1,001 .* holds 1001\.$/);
+for (const word of ['1001', '1,001']) assert.ok(itemOf(far, [word], String));
+assert.equal(itemOf(far, ['01,001'], String), null);
 
 // Of a step the leader's high watermark is told, whatever came after it, and never the command.
 assert.equal(mostTelling([command, own, heard, rise], 4), rise);

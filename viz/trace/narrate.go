@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -52,6 +53,10 @@ func (n *Narrator) Say(line Line) string {
 		name := strings.Trim(field, "{}")
 		if name == "node" {
 			return n.name(e.Node)
+		}
+		isGrouped := func(f event.Field) bool { return f.Name == name && f.Grouped() }
+		if slices.ContainsFunc(row.Fields, isGrouped) {
+			return grouped(e.Fields[name])
 		}
 		return n.show(&e, name)
 	})
@@ -147,6 +152,21 @@ func (n *Narrator) show(e *happening, field string) string {
 	}
 }
 
+// grouped writes 40117 as 40,117, and ? for nothing.
+func grouped(number any) string {
+	if number == nil {
+		return "?"
+	}
+	digits := fmt.Sprint(number)
+	if n, is := number.(float64); is {
+		digits = strconv.FormatInt(int64(n), 10)
+	}
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
 // duration writes a time as people do: 250 µs, 15 ms, 1.5 s, 2 min.
 func duration(ns int64) string {
 	size := max(ns, -ns)
@@ -180,6 +200,6 @@ func describe(fields map[string]any) string {
 		}
 	}
 	partition, _ := fields["partition"].(float64)
-	return fmt.Sprintf("Offset %v of %v-%d holds %s.", fields["offset"], fields["topic"],
+	return fmt.Sprintf("Offset %s of %v-%d holds %s.", grouped(fields["offset"]), fields["topic"],
 		int64(partition), what)
 }

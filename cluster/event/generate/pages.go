@@ -43,7 +43,7 @@ func eventsPage() []byte {
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n> %s\n", row.Name, row.Emitted, row.Narration)
 		for _, s := range row.States {
-			fmt.Fprintf(&b, ">\n> %s: %s\n", s.State, s.Narration)
+			fmt.Fprintf(&b, ">\n> %s: %s\n", s.State, marked(row, s.Narration))
 		}
 		if row.Pair != "" {
 			fmt.Fprintf(&b, "\nIt ends with `%s`.\n", row.Pair)
@@ -122,6 +122,16 @@ const namesInLine = 3
 
 // kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it. A kind
 // takes its area from the list that it stands in, and a "~" before its narration marks a detail.
+// marked is a narration with a # at the fields whose digits are grouped.
+func marked(row event.Row, narration string) string {
+	for _, field := range row.Fields {
+		if field.Grouped() {
+			narration = strings.ReplaceAll(narration, "{"+field.Name+"}", "{#"+field.Name+"}")
+		}
+	}
+	return narration
+}
+
 func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
@@ -144,7 +154,7 @@ func kindsModule() []byte {
 		if row.Class == event.Detail {
 			mark = "~"
 		}
-		fmt.Fprintf(&b, "%s: %q,\n", row.Name, mark+row.Narration)
+		fmt.Fprintf(&b, "%s: %q,\n", row.Name, mark+marked(row, row.Narration))
 	}
 	b.WriteString("}),\n};\n\n/** What narrates a kind in a state of its field after, or of that and its " +
 		"reason. */\nexport const states = {\n")
@@ -154,7 +164,7 @@ func kindsModule() []byte {
 		}
 		fmt.Fprintf(&b, "%s: { __proto__: null,\n", row.Name)
 		for _, s := range row.States {
-			fmt.Fprintf(&b, "%q: %q,\n", s.State, s.Narration)
+			fmt.Fprintf(&b, "%q: %q,\n", s.State, marked(row, s.Narration))
 		}
 		b.WriteString("},\n")
 	}

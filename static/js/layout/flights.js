@@ -2,6 +2,7 @@
 // Pure; the view gives them time and place.
 
 import { errorName } from '../model/narrate.js';
+import { shortOffset } from './format.js';
 import { REST, producerColumn, readerColumn } from './geometry.js';
 import { carries } from './clients.js';
 import { isOf, recordAt } from './scene.js';
@@ -45,13 +46,14 @@ export function flightOfMessage(scene, message, follow) {
 		return { ...flight, kind: 'dot' };
 	}
 	if (api === 'Fetch' && !isAnswer) {
-		return { ...flight, kind: 'ask', text: `fetch from ${message.offset}` };
+		return { ...flight, ...fetchFrom(message.offset) };
 	}
+	const hw = `HW ${shortOffset(message.hw)}`;
 	if (api === 'Fetch' && message.records > 0) {
 		const parcel = chipsOf(scene, message, follow);
-		return { ...flight, ...parcel, kind: 'parcel', note: inFocus ? `HW ${message.hw}` : '' };
+		return { ...flight, ...parcel, kind: 'parcel', note: inFocus ? hw : '' };
 	}
-	if (api === 'Fetch') return { ...flight, kind: 'answer', text: `HW ${message.hw}` };
+	if (api === 'Fetch') return { ...flight, kind: 'answer', text: hw };
 	return { ...flight, kind: isAnswer ? 'answer' : 'ask', text: wordsOf(api) };
 }
 
@@ -92,7 +94,7 @@ function faceOfClient(scene, message, client, follow) {
 	if (api === 'Produce' && !isAnswer) return produceOf(scene, message, client, follow);
 	if (api === 'Fetch' && !isAnswer) {
 		const isHere = scene.focus?.leader === message.to && client.position !== null;
-		return isHere ? { kind: 'ask', text: `fetch from ${client.position}` } : { kind: 'dot' };
+		return isHere ? fetchFrom(client.position) : { kind: 'dot' };
 	}
 	if (!isAnswer) return { kind: 'ask', text: wordsOf(api), dim: true };
 	if (api === 'Produce' && !message.topic) return { kind: 'answer', text: 'ack' };
@@ -114,6 +116,8 @@ function produceOf(scene, message, client, follow) {
 	return { ...face, chips, followed, note: client.words?.[0] ?? '' };
 }
 
+const fetchFrom = (offset) => ({ kind: 'ask', text: `fetch from ${shortOffset(offset)}` });
+
 const blank = { count: 1, text: '', chips: [], note: '', followed: false, dim: false };
 
 function clientQuestion(scene, fields, message, to) {
@@ -128,7 +132,7 @@ function clientQuestion(scene, fields, message, to) {
 		const position = scene.focus?.leader === to
 			? scene.clientOf.get(Number(fields.connection))?.position : null;
 		const from = position ?? (concerns(scene, message) ? message.offset : null);
-		if (from !== null) return { kind: 'ask', text: `fetch from ${from}` };
+		if (from !== null) return fetchFrom(from);
 		return { kind: 'ask', text: 'fetch', dim: true };
 	}
 	return { kind: 'ask', text: wordsOf(fields.api), dim: true };
@@ -139,7 +143,9 @@ function clientAnswer(scene, fields, message, follow) {
 		const text = errorName(fields.errorCode).toLowerCase().replaceAll('_', ' ');
 		return { kind: 'answer', text, alarm: true };
 	}
-	if (fields.api === 'Produce') return { kind: 'answer', text: `ack ${message.offset}` };
+	if (fields.api === 'Produce') {
+		return { kind: 'answer', text: `ack ${shortOffset(message.offset)}` };
+	}
 	if (fields.api === 'Fetch' && message.records > 0) {
 		return { kind: 'parcel', ...chipsOf(scene, message, follow) };
 	}
@@ -167,7 +173,8 @@ function chipsOf(scene, message, follow) {
 	for (let i = 0; i < Math.min(message.records, CHIPS_MOST); i += 1) {
 		const offset = message.offset + i;
 		const epoch = epochAt(offset);
-		chips.push(recordAt(focus, offset, epoch < 0 ? undefined : epoch)?.key || `#${offset}`);
+		const record = recordAt(focus, offset, epoch < 0 ? undefined : epoch);
+		chips.push(record?.key || `#${shortOffset(offset)}`);
 	}
 	if (message.records > CHIPS_MOST) chips.push(`+${message.records - CHIPS_MOST}`);
 	// At one offset there can have been two records; the epoch in the sender's log says which.

@@ -1,8 +1,8 @@
 // How numbers, names and times are written.
 
-/** 40117 is written 40,117.
- * @param {number} offset */
-export const shortOffset = (offset) => String(offset).replace(/\B(?=(\d{3})+$)/g, ',');
+import { grouped as shortOffset } from '../model/int64.js';
+
+export { shortOffset };
 
 /** @param {number} ns virtual nanoseconds since the world began */
 export function formatClock(ns) {

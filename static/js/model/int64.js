@@ -10,6 +10,10 @@ export function compare(a, b) {
 	return x < y ? -1 : x > y ? 1 : 0;
 }
 
+/** 40117 is written 40,117.
+ * @param {number|string} n an integer @returns {string} */
+export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+
 /** @param {string} a @returns {string} a + 1, as Go's int64 counts: the largest wraps around */
 export function successor(a) {
 	if (a.length < 16) return String(Number(a) + 1);

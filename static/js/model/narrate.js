@@ -1,5 +1,6 @@
 // Turns events into sentences, from the catalogue's templates.
 
+import { grouped } from "./int64.js";
 import { errorNames, kinds, rules, states } from "../protocol/kinds.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -45,15 +46,16 @@ export function narrate(event, nameOf = nameOfNode) {
 	const { after, reason } = event.fields;
 	const said = states[event.event];
 	const narration = said?.[`${after}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
-	const sentence = narration.replace(/\{(\w+)\}/g, (_, name) => (
-		name === "node" ? nameOf(event.node) : show(event, name, nameOf)));
+	const sentence = narration.replace(/\{(#?)(\w+)\}/g, (_, isGrouped, name) => (
+		name === "node" ? nameOf(event.node)
+			: isGrouped ? grouped(event.fields[name] ?? "?") : show(event, name, nameOf)));
 	const one = sentence.replace(/\b1 (record|partition|segment|batche?)s\b/g, "1 $1")
 		.replace(/\b1 copies/, "1 copy");
 	return /^\{(topic|resource)\}/.test(narration) ? one : capital(one); // names stay as typed
 }
 
 function describe({ fields: f }) {
-	const where = `Offset ${f.offset} of ${f.topic}-${f.partition} holds`;
+	const where = `Offset ${grouped(f.offset)} of ${f.topic}-${f.partition} holds`;
 	if (f.keyBytes < 0) return `${where} a record without a key.`;
 	return `${where} ${f.key === "" ? "an empty key" : f.key}.`;
 }

@@ -146,7 +146,7 @@ export function turnsOf(events) {
 export function itemOf(event, words, names) {
 	const text = narrate(event, names);
 	if (words.length) {
-		const all = `${event.event} ${text}`.toLowerCase();
+		const all = `${event.event} ${text} ${text.replaceAll(',', '')}`.toLowerCase(); // 1,001, or 1001
 		if (!words.every((word) => all.includes(word))) return null;
 	}
 	const { seq, at, event: kind } = event;

@@ -132,7 +132,7 @@ const drawBookmark = ({ id, committed, group }, top) =>
 		'div',
 		{
 			class: 'ribbon',
-			title: `committed offset ${committed} of ${group}: where a restart begins`,
+			title: `committed offset ${shortOffset(committed)} of ${group}: where a restart begins`,
 			'data-testid': `committed-${id}`,
 			'data-value': committed,
 			style: { transform: `translateY(${top(committed)}px)` },
@@ -146,7 +146,7 @@ const drawPosition = ({ id, position }, top) =>
 		'div',
 		{
 			class: 'reading',
-			title: `position ${position}: the next offset it asks for`,
+			title: `position ${shortOffset(position)}: the next offset it asks for`,
 			'data-testid': `position-${id}`,
 			'data-value': position,
 			style: { transform: `translateY(${top(position)}px)` },
