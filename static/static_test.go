@@ -158,6 +158,10 @@ func TestTraceWithoutItsBeginningIsCountedByWhatIsKnown(t *testing.T) {
 	runScript(t, "testdata/beginning.mjs")
 }
 
+func TestViewerEndsWhereThePresenterIsWhateverFailsOnTheWay(t *testing.T) {
+	runScript(t, "testdata/room.mjs")
+}
+
 func TestFollowedIsTheVeryRecordAndNoOtherAtItsPlace(t *testing.T) {
 	runScript(t, "testdata/following.mjs")
 }

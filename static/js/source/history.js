@@ -10,6 +10,8 @@ export async function readHistory(world, to, most) {
 	const from = Math.max(1, to - most + 1);
 	let answer = await fetch(`${world}/trace?from=${from}&to=${to}`);
 	// Less than a piece is kept below: without a beginning the server gives what it has.
-	if (answer.status === 404 && from > 1) answer = await fetch(`${world}/trace?to=${to}`);
-	return answer.ok ? readTrace(await answer.blob()) : null;
+	if (answer.status === 404) answer = await fetch(`${world}/trace?to=${to}`);
+	if (answer.status === 404) return null;
+	if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+	return readTrace(await answer.blob());
 }

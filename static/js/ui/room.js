@@ -6,6 +6,7 @@ import { ask, isPresenter, meta, open } from './commands.js';
 
 const TELL_EVERY_MS = 120;
 const AGAIN_AFTER_MS = 2000; // when the server did not take it
+const RECALL_EVERY_MS = 300;
 const KEY_MOST = 60; // characters of a followed record's key, which may be of any length
 const MOVES = ['toggle', 'pause', 'play', 'step', 'back', 'seek', 'live'];
 
@@ -19,6 +20,7 @@ export function createRoom({ session, act, ui, scene }) {
 	let isLeaving = false;
 	let told = '';
 	let tellAt = 0;
+	let recallAt = 0;
 
 	/** Where this page is. A lesson's newest event has a number too: the viewers' pages stop there. */
 	function placeNow() {
@@ -48,8 +50,9 @@ export function createRoom({ session, act, ui, scene }) {
 		tellAt = performance.now() + (answer.ok ? TELL_EVERY_MS : AGAIN_AFTER_MS);
 	}
 
-	/** Goes where the presenter is, as soon as this page has what is needed for it. */
-	function join() {
+	/** Goes where the presenter is, as soon as this page has what is needed for it: older events are
+	 *  read until none are left, and where the server keeps none so old the oldest one must do. */
+	function join(now) {
 		if (!isFollowing || isThere || !place || isLeaving || session.file) return;
 		if (place.world !== meta('world')) {
 			isLeaving = true;
@@ -58,26 +61,23 @@ export function createRoom({ session, act, ui, scene }) {
 		}
 		if (!session.hasState) return;
 		const { film } = session;
-		const seq = place.seq === '' ? null : Number(place.seq);
+		let seq = place.seq === '' ? null : Number(place.seq);
 		if (seq > film.last) return; // on its way
 		if (seq !== null && seq < film.first && film.first > 1) {
-			recall();
-			return;
+			if (session.hasOlder()) {
+				if (now < recallAt) return;
+				recallAt = now + RECALL_EVERY_MS;
+				session.recall();
+				return;
+			}
+			seq = film.first;
 		}
 		isThere = true;
 		if ((session.isPast() ? session.seq() : null) !== seq) session.moveTo(seq);
+		// What is the newest event here may not be for long, and the presenter looks at it.
+		if (seq !== null && !session.hold) session.pin();
 		session.isTold = place.told;
 		act.joinAt(place);
-	}
-
-	/** Reads older events; where the server keeps none so old, the oldest one must do. */
-	async function recall() {
-		if (session.isRecalling()) return;
-		const wanted = place;
-		const found = await session.recall();
-		if (found || session.isRecalling() || wanted !== place) return;
-		isThere = true;
-		session.moveTo(session.film.first);
 	}
 
 	function follow(wanted) {
@@ -102,6 +102,11 @@ export function createRoom({ session, act, ui, scene }) {
 		setText(part('viewers'), viewers === 1 ? '1 viewer' : `${viewers} viewers`);
 	}
 
+	// Of several pages of presenters the one that is used is where viewers go, also if it does not
+	// move: another one may have taken them along, and be closed.
+	for (const kind of isPresenter() ? ['focus', 'pointerdown', 'keydown'] : []) {
+		addEventListener(kind, () => { told = ''; }, true);
+	}
 	if (part('follow-presenter')) part('follow-presenter').onclick = () => follow(!isFollowing);
 	bindShare();
 	draw();
@@ -132,7 +137,7 @@ export function createRoom({ session, act, ui, scene }) {
 		},
 		tick(now) {
 			if (isPresenter()) tell(now);
-			else join();
+			else join(now);
 		},
 	};
 }

@@ -163,6 +163,7 @@ export function createSession(options) {
 			for (let read = 0; read < most && mine.events < HISTORY_MOST; read += HISTORY_PIECE) {
 				if (film.first === 0) break;
 				const trace = await readHistory(world, film.first, HISTORY_PIECE);
+				if (!trace) mine.oldest = film.first;
 				if (!trace || mine !== history || !film.prepend(trace.keyframe, trace.events)) break;
 				mine.events += trace.events.length;
 				for (const list of Object.values(reading)) list.insert(trace.events);
@@ -275,7 +276,9 @@ export function createSession(options) {
 		},
 		/** Reads older events, if there are any and nobody reads yet. */
 		recall: () => remember(HISTORY_MORE),
-		isRecalling: () => history.isLoading,
+		/** Whether there may be events older than the film, and room for them. */
+		hasOlder: () => film.first > 0 && history.oldest !== film.first &&
+			history.events < HISTORY_MOST,
 		/** Stays where the page is, though more comes in. */
 		pin() {
 			if (session.cursor === null && session.hasState) session.cursor = film.last;
