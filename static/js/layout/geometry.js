@@ -32,7 +32,7 @@ const NARROW = {
 	pad: 0.5,
 	air: 3,
 	isr: 2.7,
-	plinth: 2.6,
+	plinth: 2.2,
 	quorum: 1.9,
 	headroom: 1.5,
 	producer: { least: 0, most: 0 },
