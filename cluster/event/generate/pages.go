@@ -43,7 +43,7 @@ func eventsPage() []byte {
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n> %s\n", row.Name, row.Emitted, row.Narration)
 		for _, s := range row.States {
-			fmt.Fprintf(&b, ">\n> %s: %s\n", s.State, marked(row, s.Narration))
+			fmt.Fprintf(&b, ">\n> %s: %s\n", s.State, s.Narration)
 		}
 		if row.Pair != "" {
 			fmt.Fprintf(&b, "\nIt ends with `%s`.\n", row.Pair)
@@ -120,8 +120,6 @@ func traceSchema() []byte {
 // namesInLine keeps the lines of the module readable.
 const namesInLine = 3
 
-// kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it. A kind
-// takes its area from the list that it stands in, and a "~" before its narration marks a detail.
 // marked is a narration with a # at the fields whose digits are grouped.
 func marked(row event.Row, narration string) string {
 	for _, field := range row.Fields {
@@ -132,6 +130,8 @@ func marked(row event.Row, narration string) string {
 	return narration
 }
 
+// kindsModule holds what a page needs of the catalogue, and no more: every viewer loads it. A kind
+// takes its area from the list that it stands in, and a "~" before its narration marks a detail.
 func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
