@@ -22,7 +22,7 @@ func (c *Cluster) broker(id event.NodeID) *broker.Broker {
 // Broker returns a running broker, nil when it is down.
 func (c *Cluster) Broker(id event.NodeID) *broker.Broker { return c.broker(id) }
 
-// Image is the newest metadata that any running broker has replayed, and without one the active
+// Image is the newest metadata that any running broker has replayed; where none has, the active
 // controller's.
 func (c *Cluster) Image() *metadata.Image {
 	var newest *broker.Broker
@@ -31,7 +31,7 @@ func (c *Cluster) Image() *metadata.Image {
 			newest = b
 		}
 	}
-	if newest != nil {
+	if newest != nil && newest.Applied() > 0 {
 		return newest.Image()
 	}
 	if id, ok := c.Controller(); ok {
@@ -204,6 +204,15 @@ func (c *Cluster) PartitionCount(topic string) int {
 		return len(t.Partitions)
 	}
 	return 0
+}
+
+// Serves says whether some broker has the metadata and is counted as present.
+func (c *Cluster) Serves() bool {
+	image := c.Image()
+	return slices.ContainsFunc(c.config.Brokers, func(id event.NodeID) bool {
+		b := image.Broker(id)
+		return c.Alive(id) && b != nil && !b.Fenced && b.Epoch == c.broker(id).BrokerEpoch()
+	})
 }
 
 // Down lists the nodes that do not run.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"highwater/cluster"
 	"highwater/cluster/broker"
 	"highwater/cluster/client"
@@ -47,6 +49,8 @@ type Cluster interface {
 	TransactionState(transactionalID string) (string, bool)
 	Controller() (event.NodeID, bool)
 	Alive(event.NodeID) bool
+	// Serves says whether some broker has the metadata and is counted as present.
+	Serves() bool
 	Stopping(event.NodeID) bool
 	Fenced(event.NodeID) bool
 	Topics() []string
@@ -232,11 +236,30 @@ func (x *execution) outcome(code int16, message string, result Result) {
 		x.end(result, nil)
 	case wanted == "":
 		x.end(Result{}, &Error{Kind: Failed, Position: -1,
-			Outcome: got, Message: x.command.Name() + " failed: " + detail})
+			Outcome: got, Message: x.command.Name() + " failed: " + detail, Hint: x.remedy(code)})
 	default:
 		x.end(Result{}, &Error{Kind: Failed, Position: x.command.expectsAt, Outcome: got,
 			Message: fmt.Sprintf("the outcome was %s, not %s", detail, wanted)})
 	}
+}
+
+// remedy is what to do where the cluster, and not the command, is at fault; "" for nothing.
+func (x *execution) remedy(code int16) string {
+	c := x.config.Cluster
+	if !slices.ContainsFunc(c.Brokers(), c.Alive) {
+		return "no broker runs: restart all"
+	}
+	if code != kerr.LeaderNotAvailable.Code {
+		return ""
+	}
+	for _, v := range []value{x.command.value("topic"), x.command.value("partition")} {
+		for p := range c.PartitionCount(v.text) {
+			if _, led := c.Leader(v.text, int32(p)); !led {
+				return fmt.Sprintf("why leader %s-%d tells who could lead it", v.text, p)
+			}
+		}
+	}
+	return ""
 }
 
 // evaluate looks at the cluster now. Functions that need a consumer see what was read before.
@@ -253,8 +276,11 @@ func (x *execution) node(e *expression) (event.NodeID, *Error) {
 		return 0, err
 	}
 	if result == nil {
-		return 0, &Error{Kind: Refused, Position: e.position,
-			Message: fmt.Sprintf("%s is none now", e.source)}
+		none := &Error{Kind: Refused, Position: e.position, Message: e.source + " is none now"}
+		if e.source == "controller" {
+			none.Hint = "a majority of the controllers must run: restart all"
+		}
+		return 0, none
 	}
 	id, err := nodeOf(e, result)
 	if err != nil {
@@ -331,9 +357,11 @@ func (x *execution) topic(name string, position int) bool {
 	}
 	err := inputError(position, "there is no topic %q", name).meant(name, topics)
 	err.Kind = Refused
-	if _, active := x.config.Cluster.Controller(); !active &&
-		!slices.ContainsFunc(x.config.Cluster.Brokers(), x.config.Cluster.Alive) {
-		err.Message, err.Hint = "no broker and no active controller runs to know the topics", "restart all"
+	if c := x.config.Cluster; !c.Serves() {
+		err.Message, err.Hint = "no broker serves yet, so the topics are not known", "try again in a second"
+		if !slices.ContainsFunc(c.Brokers(), c.Alive) {
+			err.Message, err.Hint = "no broker runs, so the topics are not known", "restart all"
+		}
 	}
 	x.end(Result{}, err)
 	return false

@@ -158,6 +158,7 @@ func (f *fakeCluster) TransactionState(id string) (string, bool) { return "Ongoi
 
 func (f *fakeCluster) Controller() (event.NodeID, bool) { return 102, true }
 func (f *fakeCluster) Alive(id event.NodeID) bool       { return !f.down[id] }
+func (f *fakeCluster) Serves() bool                     { return true }
 func (f *fakeCluster) Stopping(event.NodeID) bool       { return false }
 func (f *fakeCluster) Fenced(id event.NodeID) bool      { return f.down[id] }
 func (f *fakeCluster) Topics() []string                 { return []string{"t"} }

@@ -153,12 +153,20 @@ func (x *execution) sentBy(r client.SendOutcome) {
 	if r.Acknowledged == 1 {
 		text = "acknowledged" + landed(r.Landed)
 	}
-	if r.Failed > 0 || r.Unknown > 0 {
-		text += fmt.Sprintf("; failed %d, unknown %d", r.Failed, r.Unknown)
+	for _, other := range []struct {
+		name string
+		n    int
+	}{{"failed", r.Failed}, {"unknown", r.Unknown}} {
+		if other.n > 0 {
+			text += fmt.Sprintf("; %s %d", other.name, other.n)
+		}
 	}
 	message := r.Message
 	if r.Code != 0 {
-		message = text + ": " + r.Message
+		message = text
+		if r.Message != "" && r.Message != outcome(r.Code) {
+			message += ": " + r.Message
+		}
 	}
 	x.outcome(r.Code, message, Result{Text: text, Value: sentByValue{
 		sentValue{sentTo(r.Landed), r.Acknowledged}, r.Failed, r.Unknown}})

@@ -70,6 +70,10 @@ const cleanWithin = time.Minute
 
 func (x *execution) clean(v value, todo []event.NodeID, said []string) {
 	if len(todo) == 0 {
+		if len(said) == 0 {
+			x.nobodyHolds(v)
+			return
+		}
 		x.ok("%s-%d: %s", v.text, v.partition, strings.Join(said, "; "))
 		return
 	}
@@ -102,6 +106,12 @@ func report(r broker.CleaningReport) string {
 	return r.Outcome
 }
 
+// nobodyHolds ends a command for which no broker with the log runs.
+func (x *execution) nobodyHolds(v value) {
+	x.end(Result{}, &Error{Kind: Refused, Position: v.position, Hint: "restart all",
+		Message: fmt.Sprintf("no broker that holds %s-%d runs", v.text, v.partition)})
+}
+
 func runRetain(x *execution) {
 	v := x.command.value("partition")
 	if !x.partition(v.text, v.position, v.partition, v.position) {
@@ -111,6 +121,10 @@ func runRetain(x *execution) {
 	for _, id := range x.config.Cluster.Retain(v.text, v.partition) {
 		start, _ := x.config.Cluster.LogStartOffset(id, v.text, v.partition)
 		said = append(said, fmt.Sprintf("on broker %d it starts at %d", id, start))
+	}
+	if len(said) == 0 {
+		x.nobodyHolds(v)
+		return
 	}
 	x.ok("%s-%d: %s", v.text, v.partition, strings.Join(said, ", "))
 }

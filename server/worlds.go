@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
@@ -163,7 +164,7 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, example strin
 		return false
 	} else if err != nil {
 		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
-			Message: "not a command: " + err.Error(), Hint: example})
+			Message: "not a command: " + wordsOf(err), Hint: example})
 		return false
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
@@ -172,6 +173,14 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, example strin
 		return false
 	}
 	return true
+}
+
+// wordsOf tells an error of encoding/json without its package's name.
+func wordsOf(err error) string {
+	if errors.Is(err, io.EOF) {
+		return "there is no body"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 func (s *Server) lessons(w http.ResponseWriter, _ *http.Request) {

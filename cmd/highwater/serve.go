@@ -268,6 +268,15 @@ func (m *mainWorld) missing() (reasons []string) {
 	return reasons
 }
 
+// running says whether a controller is active and a broker runs.
+func (m *mainWorld) running() (yes bool) {
+	err := m.cluster.World().Do("", func() {
+		_, active := m.cluster.Controller()
+		yes = active && slices.ContainsFunc(m.cluster.Brokers(), m.cluster.Alive)
+	})
+	return yes && err == nil
+}
+
 // Batch, of server.Batches, reads one batch for the inspector.
 func (m *mainWorld) Batch(
 	node int32,
@@ -281,8 +290,9 @@ func (m *mainWorld) Batch(
 	return b, errors.Join(err, failed)
 }
 
-// untilReady waits until a controller is active and all brokers are unfenced. A clock that starts
-// in steps is stopped only then.
+// untilReady waits until a controller is active and all brokers are unfenced. Where both kinds run it
+// waits for as long as that takes, as with many logs on a slow machine; without one of them there is
+// nothing to wait for. A clock that starts in steps is stopped only then.
 func (m *mainWorld) untilReady(ctx context.Context) error {
 	deadline := time.Now().Add(readyTimeout)
 	for reasons := m.missing(); len(reasons) > 0; reasons = m.missing() {
@@ -290,7 +300,12 @@ func (m *mainWorld) untilReady(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not ready after %v: %s", readyTimeout, strings.Join(reasons, ", "))
+			missing := strings.Join(reasons, ", ")
+			if !m.running() {
+				return fmt.Errorf("not ready after %v: %s", readyTimeout, missing)
+			}
+			m.log.Warn("not ready yet, waiting on", "missing", missing, "page", m.pageAddress())
+			deadline = time.Now().Add(readyTimeout)
 		}
 		time.Sleep(readyPoll)
 	}
