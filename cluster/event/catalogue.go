@@ -1,6 +1,9 @@
 package event
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Class says how a viewer may thin a kind out under load.
 type Class uint8
@@ -34,6 +37,15 @@ type Field struct {
 // Grouped says that sentences write the digits in groups of three, as the stage of the page does.
 func (f Field) Grouped() bool {
 	return f.Of == "Offset" || f.Type == Int32 && strings.HasPrefix(f.Name, "records")
+}
+
+// Group writes a number as sentences do: 40117 as 40,117.
+func Group(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
 }
 
 // Row is what the catalogue knows about a kind. Fields and Emitted come from the struct and its

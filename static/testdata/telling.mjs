@@ -49,6 +49,9 @@ const isr = event(13, 'IsrChanged', at('mixed'));
 assert.equal(mostTelling([isr, beside0], 12, undefined, at('mixed')), isr);
 assert.equal(mostTelling([beside0, mixed], 12, undefined, at('mixed')), mixed);
 assert.equal(mostTelling([beside0], 12, undefined, at('mixed')), beside0);
+const aborted = event(15, 'TransactionStateChanged', { after: 'CompleteAbort' });
+assert.equal(mostTelling([aborted, { ...rise, seq: '14' }], 14, undefined, orders), aborted);
+assert.equal(mostTelling([event(14, 'ClientIdentified'), mixed], 14, undefined, at('mixed')), mixed);
 const made = event(11, 'TopicCreated', { topic: 'mixed' });
 assert.equal(mostTelling([made, next], 9, undefined, at('mixed', 1)), next);
 

@@ -124,7 +124,7 @@ func goneBy(f *fact) string {
 	}
 	switch f.Kind {
 	case event.KindLogTruncated:
-		return fmt.Sprintf("its log was cut to %d", f.chunk.LogTruncated(f.Record).After)
+		return say("its log was cut to %d", f.chunk.LogTruncated(f.Record).After)
 	case event.KindLogOpened:
 		return "recovery did not find it on the disk"
 	}
@@ -154,7 +154,7 @@ func (p *Passport) seal(j *journey, w *witness) {
 		by := "a newer record has the same key"
 		switch {
 		case j.by != nil:
-			by = fmt.Sprintf("offset %d has the same key", j.by.chunk.RecordDescribed(j.by.Record).Offset)
+			by = say("offset %d has the same key", j.by.chunk.RecordDescribed(j.by.Record).Offset)
 		case j.isTombstone() && len(j.newer) == 0:
 			by = "a tombstone stays for delete.retention.ms, and a pass after that removes it"
 		}
@@ -338,7 +338,7 @@ func (w *witness) readsCommitted(client event.NodeID) bool {
 }
 
 func (p *Passport) end(fate string, f *fact, format string, args ...any) {
-	p.Fate, p.FateSeq, p.FateText = fate, f.seq(), fmt.Sprintf(format, args...)
+	p.Fate, p.FateSeq, p.FateText = fate, f.seq(), say(format, args...)
 }
 
 // isLost says that the leader's history goes on without the record: nobody has it any more, or
@@ -395,13 +395,13 @@ func (p *Passport) committed(j *journey, w *witness, name string) {
 	}
 	at := ""
 	if p.Key != "" {
-		at = fmt.Sprintf(" at offset %d", p.Offset)
+		at = say(" at offset %d", p.Offset)
 	}
 	p.end(FateCommitted, f, "%s is committed%s.", name, at)
 	if n := len(j.retries); n > 0 {
 		arrivals := "one more arrival of its batch was"
 		if n > 1 {
-			arrivals = fmt.Sprintf("%d more arrivals of its batch were", n)
+			arrivals = say("%d more arrivals of its batch were", n)
 		}
 		p.end(FateDuplicate, j.retries[n-1], "%s is committed once, at offset %d: %s recognised and "+
 			"suppressed.", name, p.Offset, arrivals)

@@ -114,7 +114,7 @@ func PassportOf(src Source, of Record, at event.Seq) (*Passport, error) {
 // name is what sentences call the record.
 func (p *Passport) name() string {
 	if p.Key == "" {
-		return fmt.Sprintf("offset %d", p.Offset)
+		return say("offset %d", p.Offset)
 	}
 	return p.Key
 }
@@ -250,7 +250,7 @@ func (p *Passport) keyStep(j *journey) Step {
 	f := j.chosen()
 	hash := *p.Hash & 0x7fffffff
 	n := int32(max(1, p.Partitions))
-	how := fmt.Sprintf("modulo %d it is partition %d", n, hash%n)
+	how := say("modulo %d it is partition %d", n, hash%n)
 	if hash%n != p.Partition {
 		how += ", so the producer chose partition " + fmt.Sprint(p.Partition) + " otherwise"
 	}

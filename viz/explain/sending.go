@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"fmt"
-
 	"highwater/cluster/event"
 )
 
@@ -267,7 +265,7 @@ func (j *journey) appendedLater() string {
 	for _, a := range j.sent.attempts {
 		if a.appended.seq() > j.append.seq() {
 			at, epoch := j.placeIn(a)
-			return fmt.Sprintf("offset %d in leader epoch %d", at, epoch)
+			return say("offset %d in leader epoch %d", at, epoch)
 		}
 	}
 	return ""
@@ -283,7 +281,7 @@ func answered(w *witness, request, answer *fact, add adder) {
 		return
 	}
 	e := answer.chunk.ResponseSent(answer.Record)
-	kind, what := "acked", fmt.Sprintf("acknowledges its batch, at offset %d,", e.Offset)
+	kind, what := "acked", say("acknowledges its batch, at offset %d,", e.Offset)
 	if e.ErrorCode != 0 {
 		kind, what = "refused", "answers "+event.ErrorName(int16(e.ErrorCode))
 	}
@@ -301,7 +299,7 @@ func (j *journey) believed(w *witness, add adder) {
 	where := ""
 	if first := j.append.chunk.BatchAppended(j.append.Record).BaseOffset; e.BaseOffset >= 0 &&
 		e.BaseOffset != first {
-		where = fmt.Sprintf(", at offset %d", e.BaseOffset+j.of.Offset-first)
+		where = say(", at offset %d", e.BaseOffset+j.of.Offset-first)
 	}
 	add("believed", f, f.Node, "%s believes it: %s%s.", w.who(f.Node), e.Belief, where)
 }

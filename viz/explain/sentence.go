@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -21,10 +22,28 @@ type Sentence struct {
 	Source   string `json:"source,omitempty"`
 }
 
+// say is Sprintf with offsets as the page writes them.
+func say(format string, args ...any) string {
+	for i, arg := range args {
+		if n, is := arg.(event.Offset); is {
+			args[i] = spelled(n)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// spelled is an offset that a sentence tells.
+type spelled event.Offset
+
+// Format is fmt.Formatter's.
+func (o spelled) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, event.Group(int64(o))) // fmt keeps it in memory
+}
+
 // because makes a sentence that rests on an event, nil for none.
 func because(f *fact, rule event.Rule, format string, args ...any) Sentence {
 	row := rule.Row()
-	s := Sentence{Text: fmt.Sprintf(format, args...), Seq: f.seq(), Rule: row.Name,
+	s := Sentence{Text: say(format, args...), Seq: f.seq(), Rule: row.Name,
 		RuleText: row.Text, Source: row.Source}
 	if f != nil {
 		s.At = f.At
@@ -96,7 +115,7 @@ func recordCount[N int32 | int64](n N) string {
 	if n == 1 {
 		return "one record"
 	}
-	return fmt.Sprintf("%d records", n)
+	return event.Group(int64(n)) + " records"
 }
 
 func nodeList(ids []event.NodeID) string {

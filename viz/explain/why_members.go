@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"highwater/cluster/event"
@@ -11,7 +10,7 @@ import (
 
 func (w *witness) whyIsr(a *Answer) {
 	p := w.partition
-	a.Title = fmt.Sprintf("The in-sync replicas of %s are %s of %s.", w.name(), nodeList(p.Isr),
+	a.Title = say("The in-sync replicas of %s are %s of %s.", w.name(), nodeList(p.Isr),
 		nodeList(p.Replicas))
 	if f := w.isr; f != nil {
 		a.why(f, f.Rule, "The controller committed the ISR %s at %s.", nodeList(p.Isr), clock(f.At))
@@ -66,9 +65,9 @@ func (w *witness) outside(a *Answer, l *model.Log) {
 
 func (w *witness) whyLeader(a *Answer) {
 	p := w.partition
-	a.Title = fmt.Sprintf("%s leads %s in epoch %d.", capital(w.who(p.Leader)), w.name(), p.LeaderEpoch)
+	a.Title = say("%s leads %s in epoch %d.", capital(w.who(p.Leader)), w.name(), p.LeaderEpoch)
 	if p.Leader == event.NoNode {
-		a.Title = fmt.Sprintf("Nobody leads %s.", w.name())
+		a.Title = say("Nobody leads %s.", w.name())
 	}
 	if f := w.leader; f != nil {
 		e := f.chunk.PartitionChanged(f.Record)
@@ -141,7 +140,7 @@ func (w *witness) whyAck(a *Answer) {
 	case 1:
 		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
 	default:
-		a.Title = fmt.Sprintf("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
+		a.Title = say("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
 	}
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
 		e := f.chunk.ResponseSent(f.Record)
@@ -179,7 +178,7 @@ func (w *witness) whyFetch(a *Answer) {
 	case 1:
 		a.Title = "One fetch of " + w.name() + " waits for records."
 	default:
-		a.Title = fmt.Sprintf("%d fetches of %s wait for records.", len(waits), w.name())
+		a.Title = say("%d fetches of %s wait for records.", len(waits), w.name())
 	}
 	l := w.leading()
 	if l != nil {
@@ -203,9 +202,9 @@ func (w *witness) whyFetch(a *Answer) {
 // atLatest says when a wait ends whatever happens: not while who would end it stands still.
 func (w *witness) atLatest(wait *model.Wait, otherwise string) string {
 	if n := w.state.Node(wait.Node); n == nil || !n.Paused {
-		return fmt.Sprintf(otherwise, clock(wait.Due))
+		return say(otherwise, clock(wait.Due))
 	}
-	return fmt.Sprintf("Its time ends at %s, but %s is paused and answers nothing before it goes on.",
+	return say("Its time ends at %s, but %s is paused and answers nothing before it goes on.",
 		clock(wait.Due), w.who(wait.Node))
 }
 

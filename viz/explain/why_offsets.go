@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
 
 	"highwater/cluster/event"
@@ -15,7 +14,7 @@ func (w *witness) whyHighWatermark(a *Answer) {
 		w.noLeader(a)
 		return
 	}
-	a.Title = fmt.Sprintf("The high watermark of %s is %d.", w.name(), l.HighWatermark)
+	a.Title = say("The high watermark of %s is %d.", w.name(), l.HighWatermark)
 	w.risen(a, l)
 	w.notRisen(a, l)
 }
@@ -224,14 +223,14 @@ func (w *witness) whyLogEnd(a *Answer) {
 		w.noLeader(a)
 		return
 	}
-	a.Title = fmt.Sprintf("The leader's log of %s ends at %d.", w.name(), l.LogEndOffset)
+	a.Title = say("The leader's log of %s ends at %d.", w.name(), l.LogEndOffset)
 	if w.powerTook(a, l.Node) {
 		w.sinceReign(a, l.Node)
 	} else if f := w.last(event.KindBatchAppended, l.Node); f != nil {
 		e := f.chunk.BatchAppended(f.Record)
-		what := fmt.Sprintf("offsets %d to %d", e.BaseOffset, e.LastOffset)
+		what := say("offsets %d to %d", e.BaseOffset, e.LastOffset)
 		if e.BaseOffset == e.LastOffset {
-			what = fmt.Sprintf("offset %d", e.BaseOffset)
+			what = say("offset %d", e.BaseOffset)
 		}
 		a.why(f, event.RuleNone, "%s appended %s at %s, in leader epoch %d.", capital(w.who(l.Node)),
 			what, clock(f.At), e.LeaderEpoch)

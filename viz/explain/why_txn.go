@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -39,7 +38,7 @@ func (w *witness) whyLastStable(a *Answer) {
 		w.noLeader(a)
 		return
 	}
-	a.Title = fmt.Sprintf("The last stable offset of %s is %d, its high watermark %d.", w.name(),
+	a.Title = say("The last stable offset of %s is %d, its high watermark %d.", w.name(),
 		l.LastStableOffset, l.HighWatermark)
 	if f := w.last(event.KindLastStableOffsetMoved, l.Node); f != nil &&
 		f.chunk.LastStableOffsetMoved(f.Record).After == l.LastStableOffset {

@@ -152,19 +152,19 @@ func (n *Narrator) show(e *happening, field string) string {
 	}
 }
 
-// grouped writes 40117 as 40,117, and ? for nothing.
+// grouped writes 40117 as 40,117, and ? for nothing. JSON's numbers are floats, and Kafka's longs texts.
 func grouped(number any) string {
-	if number == nil {
+	switch n := number.(type) {
+	case nil:
 		return "?"
+	case float64:
+		return event.Group(int64(n))
 	}
-	digits := fmt.Sprint(number)
-	if n, is := number.(float64); is {
-		digits = strconv.FormatInt(int64(n), 10)
+	n, err := strconv.ParseInt(fmt.Sprint(number), 10, 64)
+	if err != nil {
+		return fmt.Sprint(number)
 	}
-	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
+	return event.Group(n)
 }
 
 // duration writes a time as people do: 250 µs, 15 ms, 1.5 s, 2 min.

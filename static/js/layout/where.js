@@ -299,7 +299,7 @@ export function meaningOf(scene, { event, node, fields }, follow) {
 		fields.partition === focus.partition;
 	const copy = isHere && focus.copies.get(event === 'RecordsPolled' ? focus.leader : node);
 	if (!copy || !holds(copy, follow)) return '';
-	const name = follow.key || `offset ${follow.offset}`;
+	const name = follow.key || `offset ${shortOffset(follow.offset)}`;
 	const { leader } = focus;
 	const passes = Number(fields.before) <= follow.offset && follow.offset < Number(fields.after);
 	if (event === 'HighWatermarkMoved' && passes) {
@@ -323,7 +323,7 @@ export function whyNotYet(scene, follow) {
 	const { focus } = scene;
 	if (!isOf(focus, follow)) return '';
 	const { leading } = focus;
-	const name = follow.key || `offset ${follow.offset}`;
+	const name = follow.key || `offset ${shortOffset(follow.offset)}`;
 	const wasSo = wasCommitted(focus, follow);
 	if (isLost(scene, follow)) return '';
 	if (!leading) {
@@ -339,7 +339,7 @@ export function whyNotYet(scene, follow) {
 	}
 	if (wasSo) {
 		return `${name} was committed; broker ${leading.id}, which leads now, does not know it yet: ` +
-			`its own high watermark is ${leading.hw}.`;
+			`its own high watermark is ${shortOffset(leading.hw)}.`;
 	}
 	if (focus.isr.length < focus.minIsr) {
 		return `${name} is not committed: ${focus.isr.length} in sync, ${focus.minIsr} are needed.`;

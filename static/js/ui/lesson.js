@@ -33,6 +33,7 @@ export function createLesson({ session, act, toast }) {
 	let refreshAt = 0;
 	let restAt = 0;
 	let wanted = stepOfAddress(); // at whose end the page is to be; -1 for none
+	let isTurned = false; // to the partition of the step at whose end the page opened
 
 	const place = () => placeOf(panel.lesson, session.seq());
 	const isReady = () => panel.lesson && session.hasState && session.seq() >= panel.lesson.begin;
@@ -306,6 +307,11 @@ export function createLesson({ session, act, toast }) {
 				refresh();
 			}
 			if (!isReady()) return;
+			if (!isTurned) {
+				isTurned = true;
+				const last = panel.lesson.steps[panel.lesson.done - 1];
+				if (last && wanted < 0) turnTo(last.from, last.to);
+			}
 			arrive();
 			tellOn(now);
 			draw();

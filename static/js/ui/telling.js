@@ -14,6 +14,7 @@ const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const CROWDS = { ClientConnected: 'open', ClientIdentified: 'open',
 	ClientDisconnected: 'close' };
 const SPEAKING = /^(RecordsPolled|PositionCommitted|BatchBelieved|Transaction\w+)$/;
+const ENDED = /^Complete(Commit|Abort)$/; // a transaction: its markers rise, too, before it
 const GOING = /^(CleanerPassEnded|SegmentDeleted)$/; // what takes records tells what a step was for
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
@@ -44,11 +45,12 @@ export function firstOf(events, accepts) {
 }
 
 /** How much a fact tells of what a step was for; the newest of the highest is told. What happens to
- *  the cluster's own topics, and a lesson's commands, tell the least. */
+ *  the cluster's own topics, who comes and goes, and a lesson's commands tell the least. */
 function weightOf(event) {
 	if (event.event === 'CommandRan') return 0;
-	if (event.fields.topic?.startsWith('__')) return 1;
+	if (event.fields.topic?.startsWith('__') || CROWDS[event.event]) return 1;
 	if (isRise(event) || isTurn(event) || GOING.test(event.event)) return 4;
+	if (ENDED.test(event.fields.after)) return 4;
 	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
 }
 

@@ -1,7 +1,7 @@
 // What stands around the stage: the vital signs, the toolbar with the partitions, and the
 // caption with the stations of the followed record.
 
-import { shortCount } from '../layout/format.js';
+import { shortCount, shortOffset } from '../layout/format.js';
 import { whereabouts } from '../layout/where.js';
 import { cls, h, icon, patch, setText } from './dom.js';
 
@@ -147,7 +147,7 @@ export function drawWhere({ scene, ui, act, looksOnly, belief }) {
 					'data-testid': 'followed',
 					onClick: act.unfollow,
 				},
-				follow.key || `offset ${follow.offset}`,
+				follow.key || `offset ${shortOffset(follow.offset)}`,
 			),
 		),
 		!stations.length &&

@@ -60,7 +60,8 @@ export const drawMore = (hidden, role, top, act) =>
 
 function drawLine(client, props) {
 	const did = client.isNamed
-		? beliefsOf(client).map(({ n, word }) => `${n} ${word}`).join(', ') || 'wrote nothing yet'
+		? beliefsOf(client).map(({ n, word }) => `${shortCount(n)} ${word}`).join(', ') ||
+			'wrote nothing yet'
 		: client.produces ? `${shortCount(client.produces)} produces` : lastOf(client);
 	return h(
 		'div',
