@@ -326,8 +326,11 @@ func counted[N int | int32 | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s %ss", grouped(n), what)
 }
+
+// grouped writes 40117 as 40,117, as the page does.
+func grouped[N ~int | ~int32 | ~int64](n N) string { return event.Group(int64(n)) }
 
 // named writes a node for people.
 func (x *execution) named(id event.NodeID) string {

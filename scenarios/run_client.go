@@ -149,7 +149,7 @@ type sentByValue struct {
 }
 
 func (x *execution) sentBy(r client.SendOutcome) {
-	text := fmt.Sprintf("acknowledged %d%s", r.Acknowledged, landed(r.Landed))
+	text := fmt.Sprintf("acknowledged %s%s", grouped(r.Acknowledged), landed(r.Landed))
 	if r.Acknowledged == 1 {
 		text = "acknowledged" + landed(r.Landed)
 	}
@@ -158,7 +158,7 @@ func (x *execution) sentBy(r client.SendOutcome) {
 		n    int
 	}{{"failed", r.Failed}, {"unknown", r.Unknown}} {
 		if other.n > 0 {
-			text += fmt.Sprintf("; %s %d", other.name, other.n)
+			text += "; " + other.name + " " + grouped(other.n)
 		}
 	}
 	message := r.Message
@@ -249,7 +249,7 @@ func (x *execution) polled(records []client.Record, code int16) {
 		list[i] = polledValue{r.Topic, r.Partition, readValue{fmt.Sprint(r.Offset),
 			fmt.Sprint(r.TimestampMs), r.Key, r.Value}}
 		if i < polledShown {
-			words = append(words, fmt.Sprintf("(%d, %s)", r.Offset, show(textOrNone(r.Value))))
+			words = append(words, fmt.Sprintf("(%s, %s)", grouped(r.Offset), show(textOrNone(r.Value))))
 		}
 	}
 	if len(records) > polledShown {
@@ -323,9 +323,9 @@ func (x *execution) outside(p client.Sought, offset int64) []string {
 	switch at := event.Offset(offset); {
 	case !known || at < 0:
 	case at > end:
-		return []string{fmt.Sprintf("the log of %s-%d ends at %d", p.Topic, p.Partition, end)}
+		return []string{fmt.Sprintf("the log of %s-%d ends at %s", p.Topic, p.Partition, grouped(end))}
 	case at < start:
-		return []string{fmt.Sprintf("the log of %s-%d begins at %d", p.Topic, p.Partition, start)}
+		return []string{fmt.Sprintf("the log of %s-%d begins at %s", p.Topic, p.Partition, grouped(start))}
 	}
 	return nil
 }

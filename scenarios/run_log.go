@@ -99,7 +99,7 @@ func (x *execution) clean(v value, todo []event.NodeID, said []string) {
 func report(r broker.CleaningReport) string {
 	switch r.Outcome {
 	case "cleaned":
-		return fmt.Sprintf("%s before, %d after", counted(r.RecordsBefore, "record"), r.RecordsAfter)
+		return fmt.Sprintf("%s before, %s after", counted(r.RecordsBefore, "record"), grouped(r.RecordsAfter))
 	case "nothing":
 		return "no closed segment is committed"
 	}

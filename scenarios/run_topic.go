@@ -192,20 +192,20 @@ type sentValue struct {
 }
 
 func (x *execution) sent(r client.SendResult) {
-	text := fmt.Sprintf("acknowledged %d%s", r.Acknowledged, landed(r.Landed))
+	text := fmt.Sprintf("acknowledged %s%s", grouped(r.Acknowledged), landed(r.Landed))
 	switch {
 	case len(r.Landed) == 1 && r.Landed[0].First < 0:
-		text = fmt.Sprintf("sent %d to partition %d without an answer", r.Acknowledged,
+		text = fmt.Sprintf("sent %s to partition %d without an answer", grouped(r.Acknowledged),
 			r.Landed[0].Partition)
 	case len(r.Landed) > 0 && r.Landed[0].First < 0:
-		text = fmt.Sprintf("sent %d to %d partitions without an answer", r.Acknowledged,
+		text = fmt.Sprintf("sent %s to %d partitions without an answer", grouped(r.Acknowledged),
 			len(r.Landed))
 	case r.Acknowledged == 1:
 		text = "acknowledged" + landed(r.Landed)
 	}
 	message := r.Message
 	if r.Code != 0 && r.Acknowledged > 0 {
-		message = fmt.Sprintf("%d acknowledged before; %s", r.Acknowledged, r.Message)
+		message = fmt.Sprintf("%s acknowledged before; %s", grouped(r.Acknowledged), r.Message)
 	}
 	x.outcome(r.Code, message, Result{Text: text,
 		Value: sentValue{sentTo(r.Landed), r.Acknowledged}})
@@ -215,12 +215,12 @@ func (x *execution) sent(r client.SendResult) {
 func landed(all client.Landings) string {
 	var parts []string
 	for _, l := range all {
-		text := fmt.Sprintf("at offsets %d to %d of partition %d", l.First, l.Last, l.Partition)
+		text := fmt.Sprintf("at offsets %s to %s of partition %d", grouped(l.First), grouped(l.Last), l.Partition)
 		if l.First == l.Last {
-			text = fmt.Sprintf("at offset %d of partition %d", l.First, l.Partition)
+			text = fmt.Sprintf("at offset %s of partition %d", grouped(l.First), l.Partition)
 		}
 		if len(all) > 1 {
-			text = fmt.Sprintf("%d %s", l.Records, text)
+			text = grouped(l.Records) + " " + text
 		}
 		if l.First >= 0 {
 			parts = append(parts, text)
@@ -260,8 +260,8 @@ func (x *execution) wasRead(r client.ReadResult) {
 		records[i] = readValue{fmt.Sprint(record.Offset), fmt.Sprint(record.TimestampMs), record.Key,
 			record.Value}
 	}
-	text := fmt.Sprintf("read %s; the high watermark is %d", counted(len(records), "record"),
-		r.HighWatermark)
+	text := fmt.Sprintf("read %s; the high watermark is %s", counted(len(records), "record"),
+		grouped(r.HighWatermark))
 	x.outcome(r.Code, "", Result{Text: text, Value: map[string]any{"records": records,
 		"highWatermark": fmt.Sprint(r.HighWatermark)}})
 }

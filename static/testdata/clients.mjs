@@ -30,6 +30,7 @@ const program = (node, name, role, more) => ({
 });
 const part = (began, position, committed) => ({
   topic: 'orders', partition: 0, acknowledged: '-1', assigned: true, began, position, committed,
+  read: [{ from: began, to: position }],
 });
 const own = { batch: '7', topic: 'orders', partition: 0, records: 2, bytes: 8192, state: 'buffered',
   to: -1 };

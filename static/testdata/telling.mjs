@@ -24,8 +24,12 @@ assert.equal(itemOf(far, ['01,001'], String), null);
 
 // Of a step the leader's high watermark is told, whatever came after it, and never the command.
 assert.equal(mostTelling([command, own, heard, rise], 4), rise);
-// A step in which nothing happened tells what was told before it.
-assert.equal(mostTelling([command, heard, rise], 8), heard);
+// A step in which nothing happened tells what the one before it told.
+const began = (seq) => ({ ...command, seq: String(seq) });
+assert.equal(mostTelling([command, heard, began(5), rise, began(4)], 8), heard);
+assert.equal(mostTelling([command, began(7), heard, rise, began(4)], 8), rise);
+const fallen = event(5, 'LogTruncated', { ...orders, before: '2', after: '1' });
+assert.equal(mostTelling([event(6, 'IsrChanged', orders), fallen, began(4)], 4), fallen);
 assert.equal(mostTelling([], 0), null);
 
 const compacted = event(5, 'CleanerPassEnded', orders);

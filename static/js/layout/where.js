@@ -197,9 +197,9 @@ function sent(scene, follow, holders, belief) {
 const hasPassed = (reader, offset) =>
 	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
 
-/** Whether a reader was given records around an offset, and none from there. */
-const hasLeftOut = ({ read }, offset) =>
-	read?.length > 0 && !isAmong(read, offset) && read[0].from < offset && offset < read.at(-1).to;
+/** Whether a reader that tells what it was given passed an offset and was given nothing there. */
+const hasLeftOut = (reader, offset) =>
+	reader.isNamed && hasPassed(reader, offset) && !isAmong(reader.read, offset);
 
 const isAmong = (runs, offset) => runs.some(({ from, to }) => from <= offset && offset < to);
 
@@ -262,7 +262,11 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
+		const isBehind = reader.began !== null && follow.offset < reader.began;
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
+			if (isBehind && !isAmong(reader.former, follow.offset)) {
+				return { ...station, label: `group ${reader.group}`, status: 'here', note: 'past it' };
+			}
 			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;
 			return { ...station, status: 'here', note: `committed${who}` };
 		}
@@ -272,7 +276,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso &&
 			follow.offset < scene.focus.hw;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
-		if (reader.began !== null && follow.offset < reader.began) {
+		if (isBehind) {
 			return { ...station, status: 'gone', note: `reads from ${shortOffset(reader.began)}` };
 		}
 		if (leading && isDeleted(leading, follow) && !hasPassed(reader, follow.offset)) {

@@ -49,8 +49,10 @@ export function firstOf(events, accepts) {
 function weightOf(event) {
 	if (event.event === 'CommandRan') return 0;
 	if (event.fields.topic?.startsWith('__') || CROWDS[event.event]) return 1;
-	if (isRise(event) || isTurn(event) || GOING.test(event.event)) return 4;
-	if (ENDED.test(event.fields.after)) return 4;
+	const { before, after } = event.fields;
+	if (event.event === 'LogTruncated' && before !== after) return 5;
+	if (isRise(event) || isTurn(event) || GOING.test(event.event) || ENDED.test(after)) return 4;
+	if (after === 'Empty') return 2;
 	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
 }
 
@@ -90,7 +92,7 @@ export const isNewsAt = (event, place) =>
 	(!isElsewhere(event, place) || (event.event === 'BecameLeader' && isTurn(event)));
 
 /** Of the step what tells most, of the partition on the stage before any other; a step without news
- *  of that partition leaves what was told of it before.
+ *  of that partition leaves what the step before told.
  *  @param {Iterable<object>} events newest first @param {number} from the first of the step
  *  @param {(event: object) => boolean} [isAside] of what nothing is told
  *  @param {{topic: string, partition: number} | null} [place] the one that is looked at */
@@ -100,9 +102,10 @@ export function mostTelling(events, from, isAside = () => false, place = null) {
 	for (const event of events) {
 		if (isAside(event)) continue;
 		const isBefore = Number(event.seq) < from;
-		if (isBefore && best && weightOf(best) > 1 && !isElsewhere(best, place)) break;
 		if (isBefore && isElsewhere(event, place)) continue;
 		if (!best || weight(event) > weight(best)) best = event;
+		const isBegin = event.event === 'CommandRan' && event.seq <= from;
+		if (isBegin && weightOf(best) > 1 && !isElsewhere(best, place)) break;
 	}
 	return best;
 }
