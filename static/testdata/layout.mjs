@@ -144,11 +144,19 @@ for (const [knownFrom, transactions, says, told] of [
   assert.deepEqual([status, note], [says === 'HW 2' ? 'here' : 'ahead', says]);
 }
 
-// A broker without power has lost its page cache; a dead process has not.
-for (const [stopped, says] of [['kill', 'page cache'], ['power-cut', 'unsynced: lost?']]) {
-  const nodes = [broker(1), broker(2), broker(3, { alive: false, stopped })];
-  assert.equal(whereabouts(sceneOf({ ...state, nodes }, follow), follow)
-    .find(({ id }) => id === 'b3').note, says);
+// A dead process leaves its page cache. Without power it is lost, and until its log is open again
+// nobody knows what the broker has; what was synced it has.
+for (const [alive, unpowered, synced, says] of [[false, false, '1', 'hidden page cache'],
+  [false, true, '1', 'hidden unsynced: lost?'], [true, true, '1', 'hidden unsynced: lost?'],
+  [true, true, '2', 'here on disk'], [true, false, '1', 'here page cache']]) {
+  const nodes = [broker(1), broker(2), broker(3, { alive })];
+  const [first, second, third] = state.topics[0].partitions[0].copies;
+  const copies = [first, second, { ...third, unpowered, synced }];
+  const partition = { ...state.topics[0].partitions[0], copies };
+  const { status, note } = whereabouts(sceneOf({ ...state, nodes,
+    topics: [{ name: 'orders', partitions: [partition] }] }, follow), follow)
+    .find(({ id }) => id === 'b3');
+  assert.equal(`${status} ${note}`, says);
 }
 
 // A record that some logs had before the first event is no new one where it was fetched after that.

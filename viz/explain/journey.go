@@ -348,8 +348,7 @@ func (j *journey) copiesOf(w *witness) []Copy {
 		if l := w.partition.Log(id); l != nil {
 			c.Holds = holds(l, j.of)
 			c.OnDisk = c.Holds && j.of.Offset < l.SyncedOffset
-			n := j.state.Node(id)
-			c.Unpowered = n != nil && !n.Alive && n.Stopped == "power-cut"
+			c.Unpowered = l.Unpowered
 		}
 		list = append(list, c)
 	}

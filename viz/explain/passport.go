@@ -70,7 +70,8 @@ type Copy struct {
 	Gone     event.Seq `json:"gone,string"`
 	Holds    bool      `json:"holds"`
 	OnDisk   bool      `json:"onDisk"`
-	// Unpowered says that its broker's page cache is gone, with what was only there.
+	// Unpowered says that its broker's page cache is gone, with what was only there, and that the log
+	// has not been opened since.
 	Unpowered bool `json:"unpowered"`
 }
 

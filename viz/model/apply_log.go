@@ -120,8 +120,9 @@ func (l *Log) epochAt(offset event.Offset) event.Epoch {
 	return l.LeaderEpoch
 }
 
-// opened takes over what recovery found. What the state knew beyond the end was lost; the first
-// time a log is seen, what it holds counts as synced.
+// opened takes over what recovery found. What the state knew beyond the end was lost. What it finds
+// is on the disk after a power cut, which nothing else outlives, and after a clean shutdown, which
+// syncs all; the first time that a log is seen it counts as such.
 func (l *Log) opened(s *State, e event.LogOpened) {
 	if e.LogEndOffset < l.LogEndOffset {
 		l.cut(s, l.LogEndOffset, e.LogEndOffset)
@@ -134,8 +135,12 @@ func (l *Log) opened(s *State, e event.LogOpened) {
 	l.LeaderEpoch = e.LeaderEpoch
 	l.SegmentCount = int64(e.Segments)
 	if l.SyncedOffset < 0 {
-		l.SyncedOffset, l.KnownFrom = e.LogEndOffset, e.LogEndOffset
+		l.KnownFrom = e.LogEndOffset
 	}
+	if l.SyncedOffset < 0 || l.Unpowered || e.Clean {
+		l.SyncedOffset = e.LogEndOffset
+	}
+	l.Unpowered = false
 	if len(l.Segments) == 0 && e.Segments == 1 {
 		l.Segments = append(l.Segments, e.LogStartOffset)
 	}

@@ -128,6 +128,7 @@ func (s *State) forgetMemory(n *Node) {
 				l.Role, l.Leader, l.Isr, l.Proposed = "", event.NoNode, noNodes, nil
 				l.Followers = []Follower{}
 				l.Cleaning = nil
+				l.Unpowered = l.Unpowered || n.Stopped == "power-cut"
 			}
 		}
 	}

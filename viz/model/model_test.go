@@ -171,6 +171,28 @@ func TestPowerCutShowsWhatRecoveryDidNotFind(t *testing.T) {
 	}
 }
 
+func TestWhatALogHasAfterAPowerCutIsNotKnownUntilItOpensAndIsOnTheDiskThen(t *testing.T) {
+	for _, c := range []struct {
+		how                 string
+		unpowered, clean    bool
+		synced, syncedAfter event.Offset
+	}{{"power-cut", true, false, 2, 3}, {"kill", false, false, 2, 2}, {"stop", false, true, 2, 3}} {
+		s := newStory(t)
+		s.tell(1, event.LogOpened{Topic: "orders", Segments: 1}, appended(0, 1, 0),
+			event.LogSynced{Topic: "orders", UpTo: 2}, appended(2, 3, 0),
+			event.NodeStopped{How: c.how}, event.NodeStarted{Role: "broker", Incarnation: 2})
+		if l := s.orders(1); l.Unpowered != c.unpowered || l.SyncedOffset != c.synced {
+			t.Errorf("after a %s and a restart: without power %v, synced up to %d, want %+v", c.how,
+				l.Unpowered, l.SyncedOffset, c)
+		}
+		s.tell(1, event.LogOpened{Topic: "orders", LogEndOffset: 3, Segments: 1, Clean: c.clean})
+		if l := s.orders(1); l.Unpowered || l.SyncedOffset != c.syncedAfter {
+			t.Errorf("opened after a %s: without power %v, synced up to %d, want %+v", c.how, l.Unpowered,
+				l.SyncedOffset, c)
+		}
+	}
+}
+
 func TestKillTakesMemoryAndLeavesTheLog(t *testing.T) {
 	s := newStory(t)
 	s.tell(1, event.NodeStarted{Role: "broker", Incarnation: 1}, appended(0, 0, 0),

@@ -68,7 +68,6 @@ function nodeOf(node) {
 		power,
 		isFenced,
 		verdict: verdictOf(power, node),
-		isDark: power === 'down' && node.stopped === 'power-cut', // its page cache is gone, too
 		registered: node.registered,
 		address: node.host ? `${node.host}:${node.port}` : '',
 		state: node.state ?? '',
@@ -131,6 +130,7 @@ function copyOf(id, copy) {
 		leo,
 		hw: Math.max(0, number(copy.hw)),
 		synced: Math.max(start, number(copy.synced)),
+		isDark: copy.unpowered, // what its page cache had is gone, as far as anybody knows
 		start,
 		isr: listOf(copy.isr),
 		lso: Math.max(0, number(copy.lso)),

@@ -108,11 +108,11 @@ function epochAt(copy, offset) {
 	return entry ? entry.epoch : -1;
 }
 
-function atBroker({ focus, brokers }, id, follow) {
+function atBroker(scene, id, follow) {
+	const { focus } = scene;
 	const copy = focus.copies.get(id);
 	const isLeader = focus.leader === id;
 	const station = { id: `b${id}`, label: isLeader ? `broker ${id}, leader` : `broker ${id}` };
-	const { power, isDark } = brokers.find((node) => node.id === id) ?? {};
 	if (!copy || !holds(copy, follow)) {
 		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
 		if (copy && isHole(copy, follow.offset)) {
@@ -124,10 +124,11 @@ function atBroker({ focus, brokers }, id, follow) {
 			? { ...station, status: 'gone', note: ANOTHER }
 			: { ...station, status: 'ahead', note: 'not yet' };
 	}
+	const isSynced = follow.offset < copy.synced;
 	return {
 		...station,
-		status: power === 'down' ? 'hidden' : 'here',
-		note: follow.offset < copy.synced ? 'on disk' : isDark ? 'unsynced: lost?' : 'page cache',
+		status: powerOf(scene, id) === 'down' || (copy.isDark && !isSynced) ? 'hidden' : 'here',
+		note: isSynced ? 'on disk' : copy.isDark ? 'unsynced: lost?' : 'page cache',
 	};
 }
 

@@ -107,8 +107,9 @@ function epochAt(log, offset) {
 }
 
 /**
- * Takes over what recovery found. What the state knew beyond the end was lost; the first time a log
- * is seen, what it holds counts as synced.
+ * Takes over what recovery found. What the state knew beyond the end was lost. What it finds is on
+ * the disk after a power cut, which nothing else outlives, and after a clean shutdown, which syncs
+ * all; the first time that a log is seen it counts as such.
  * @param {any} log
  * @param {Event} event
  */
@@ -122,7 +123,10 @@ function opened(log, event) {
 	log.lso = smaller(log.lso, f.highWatermark);
 	log.leaderEpoch = f.leaderEpoch;
 	log.segmentCount = f.segments;
-	if (compare(log.synced, "0") < 0) log.synced = log.knownFrom = f.logEndOffset;
+	const isFirst = compare(log.synced, "0") < 0;
+	if (isFirst) log.knownFrom = f.logEndOffset;
+	if (isFirst || log.unpowered || f.clean) log.synced = f.logEndOffset;
+	log.unpowered = false;
 	if (log.segments.length === 0 && f.segments === 1) log.segments.push(f.logStartOffset);
 	openedEpochs(log, f.epochs);
 }

@@ -119,7 +119,7 @@ export function copyAt(state, partition, node) {
 	}
 	const copy = {
 		node, role: "", leader: -1, leaderEpoch: 0, logStartOffset: "0", leo: "0", hw: "0", lso: "0",
-		synced: "-1", isr: [], proposed: null, followers: [], epochs: [], segments: [],
+		synced: "-1", unpowered: false, isr: [], proposed: null, followers: [], epochs: [], segments: [],
 		segmentCount: 0, batches: [], transactions: [],
 		totals: { batches: 0, records: 0, bytes: 0, duplicates: 0, refused: 0, truncations: 0 },
 		cut: [], truncation: null, refusal: null, cleaning: null, cleaned: null, holes: [],

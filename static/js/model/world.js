@@ -126,7 +126,7 @@ function forgetMemory(state, node) {
 			const copy = findCopy(partition, node.id);
 			if (!copy) continue;
 			Object.assign(copy, { role: "", leader: -1, isr: [], proposed: null, followers: [],
-				cleaning: null });
+				cleaning: null, unpowered: copy.unpowered || node.stopped === "power-cut" });
 		}
 	}
 }

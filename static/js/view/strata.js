@@ -70,7 +70,7 @@ export const drawSegments = ({ scale }, copy, top) =>
 
 /** The rail at the right: solid where records are on disk, dotted where they are only in
  *  the page cache; gone where that went with the power. */
-export function drawDisk({ isDark }, copy, whole, top) {
+export function drawDisk(copy, whole, top) {
 	const synced = Math.min(copy.synced, copy.leo);
 	return [
 		h('div', {
@@ -78,7 +78,7 @@ export function drawDisk({ isDark }, copy, whole, top) {
 			title: 'on disk',
 			style: { top: `${top(synced)}px`, height: `${whole - top(synced)}px` },
 		}),
-		!isDark && h('div', {
+		!copy.isDark && h('div', {
 			class: 'rail in-cache',
 			title: 'page cache only',
 			style: { top: `${top(copy.leo)}px`, height: `${top(synced) - top(copy.leo)}px` },
@@ -101,7 +101,8 @@ export function drawFold(view, copy, top) {
 	return h(
 		'div',
 		{
-			class: cls('fold', { wet: copy.hw >= end, lanes, sieve: isSieve && !lanes }),
+			class: cls('fold', { wet: copy.hw >= end, unsynced: copy.isDark && copy.synced < end, lanes,
+				sieve: isSieve && !lanes }),
 			title: isSieve ? `offsets ${keptWords(of, KEPT_MOST) || many} still hold a record` : '',
 			'data-testid': `fold-${copy.id}`,
 			style: {

@@ -109,7 +109,7 @@ function drawLog(view, node, copy, top) {
 		drawFold(view, copy, top),
 		drawHoles(view, copy, top),
 		drawSegments(view, copy, top),
-		drawDisk(node, copy, geometry.tank.height, top),
+		drawDisk(copy, geometry.tank.height, top),
 		entries.map((entry) => drawEntry(view, node, copy, entry, top)),
 		drawThreads(view, copy, entries, top),
 		drawCleaner(copy, top, roomBeside(view, copy)),
@@ -130,7 +130,7 @@ function drawEntry(view, node, copy, entry, top) {
 	const { scale, geometry, ui, act } = view;
 	const isLast = entry.offset === entry.last;
 	const isWet = entry.offset < copy.hw && !entry.cut;
-	const isUnsynced = node.isDark && entry.offset >= copy.synced;
+	const isUnsynced = copy.isDark && entry.offset >= copy.synced;
 	const isDiverged = !entry.cut && diverges(view.scene.focus, copy, entry);
 	const picked = ui.select;
 	const isPicked = picked && picked.node === node.id && picked.offset === entry.offset &&
