@@ -17,8 +17,12 @@ func (j *journey) steps(w *witness) []Step {
 		if f == nil {
 			return
 		}
+		rule := f.Rule
+		if f.Kind == event.KindBecameLeader {
+			rule = event.RuleNone // its own says why there is a new epoch, which no step tells
+		}
 		steps = append(steps, Step{Kind: kind, Who: w.who(node), Node: node,
-			Sentence: because(f, f.Rule, format, args...)})
+			Sentence: because(f, rule, format, args...)})
 	}
 	j.attempts(w, add)
 	if j.request != nil {
@@ -47,7 +51,7 @@ func (j *journey) steps(w *witness) []Step {
 		if s.below != j.committed {
 			add("below-hw", s.below, s.node, "%s hears that the high watermark has passed it.", who)
 		}
-		add("gone", s.gone, s.node, "%s no longer has it: %s.", who, goneBy(s.gone))
+		add("gone", s.gone, s.node, "%s no longer has it: %s.", who, goneBy(s.gone, j.of.Offset))
 	}
 	if f := j.committed; f != nil && j.isInDoubt() {
 		add("committed", f, f.Node, "The high watermark of the leader, %s, has passed it.", w.who(f.Node))
@@ -118,7 +122,7 @@ func acks(n int32) string {
 	return fmt.Sprint(n)
 }
 
-func goneBy(f *fact) string {
+func goneBy(f *fact, offset event.Offset) string {
 	if f == nil {
 		return ""
 	}
@@ -126,6 +130,9 @@ func goneBy(f *fact) string {
 	case event.KindLogTruncated:
 		return say("its log was cut to %d", f.chunk.LogTruncated(f.Record).After)
 	case event.KindLogOpened:
+		if f.chunk.LogOpened(f.Record).LogEndOffset > offset {
+			break // a hole
+		}
 		return "recovery did not find it on the disk"
 	}
 	return "compaction left a hole there"
@@ -150,9 +157,15 @@ func (p *Passport) seal(j *journey, w *witness) {
 	case j.compacted != nil && !holds(leading, j.of) && j.aborted():
 		p.end(FateAborted, j.marker, "%s is aborted: readers with read_committed never see it, and the "+
 			"cleaner has removed it since.", name)
-	case j.compacted != nil && !holds(leading, j.of):
+	case j.isCompacted() && !holds(leading, j.of):
 		by := "a newer record has the same key"
 		switch {
+		case j.compacted == nil:
+			by = "it was removed before the first event that is kept"
+		case j.compacted.Kind == event.KindLogOpened && !j.known():
+			by = say("when %s opened its log it had been removed already, before this recording "+
+				"began",
+				w.who(j.compacted.Node))
 		case j.by != nil:
 			by = say("offset %d has the same key", j.by.chunk.RecordDescribed(j.by.Record).Offset)
 		case j.isTombstone() && len(j.newer) == 0:

@@ -39,6 +39,7 @@ type journey struct {
 	newer     []*fact                       // RecordDescribed of later records with the same key
 	upTo      map[event.NodeID]event.Offset // where a cleaner's pass under way ends
 	compacted *fact
+	hadHole   bool  // compaction had left one there where the kept events begin
 	by        *fact // the one of newer for which it was removed
 	deleted   *fact
 	marker    *fact // TransactionMarkerWritten of its transaction, where it came first
@@ -77,6 +78,7 @@ func newJourneyFrom(src Source, s *model.State, of Record, from event.Seq) (*jou
 	p := before.Partition(of.Topic, of.Partition)
 	j.epoch, j.leader = p.LeaderEpoch, p.Leader
 	for _, l := range p.Logs {
+		j.hadHole = j.hadHole || model.Tells(l.Holes, of.Offset)
 		if holds(l, of) && of.Offset >= l.HolesFrom {
 			j.copies[l.Node] = &station{wasBelow: l.HighWatermark > of.Offset}
 		}
@@ -85,6 +87,9 @@ func newJourneyFrom(src Source, s *model.State, of Record, from event.Seq) (*jou
 }
 
 func (j *journey) known() bool { return j.append != nil || len(j.copies) > 0 }
+
+// isCompacted says that a log was told to have a hole where the record was.
+func (j *journey) isCompacted() bool { return j.compacted != nil || j.hadHole && !j.known() }
 
 func (j *journey) isHere(topic string, index int32) bool {
 	return topic == j.of.Topic && index == j.of.Partition
@@ -207,8 +212,12 @@ func (j *journey) seeLog(f *fact) {
 // seeOpened notes what recovery lost, and what was there before the first event that tells of a log.
 func (j *journey) seeOpened(f *fact) {
 	e := f.chunk.LogOpened(f.Record)
-	if j.holder(f.Node) && e.LogEndOffset <= j.of.Offset {
+	hasHole := model.Tells(model.ParseRuns(e.Holes), j.of.Offset)
+	if j.holder(f.Node) && (e.LogEndOffset <= j.of.Offset || hasHole) {
 		j.copies[f.Node].gone = f
+	}
+	if hasHole && j.compacted == nil { // before this recording, or by a pass that a crash ended
+		j.compacted, j.by = f, j.newestBelow(e.LogEndOffset)
 	}
 	if j.copies[f.Node] != nil || e.LogEndOffset <= j.of.Offset {
 		return

@@ -139,3 +139,86 @@ func TestBrokerWithoutPowerHasNoPageCache(t *testing.T) {
 		t.Errorf("of broker 3 asked %v", asked)
 	}
 }
+
+// compacted is a leader whose log, when it was opened, had a hole from offset 1 to 4.
+func compacted() *story {
+	s := &story{log: event.NewLog()}
+	alone := []event.NodeID{1}
+	s.tell(1, event.NodeStarted{Role: "broker", Incarnation: 1},
+		event.PartitionChanged{Topic: "users", Leader: 1, LeaderBefore: -1, Replicas: alone, Isr: alone},
+		event.LogOpened{Topic: "users", LogEndOffset: 10, HighWatermark: 10, Epochs: "0@0",
+			Holes: "1-4"})
+	(event.BecameLeader{Topic: "users", Isr: alone, Replicas: alone, MinIsr: 1,
+		HighWatermark: 10}).Emit(event.NewEmitter(s.log, &s.now, 1), event.RuleLeaderEpochBump)
+	return s
+}
+
+func TestHoleOfBeforeTheRecordingIsCompactedAndThePageSaysTheSame(t *testing.T) {
+	chunk := compacted().log.Swap(&event.Chunk{})
+	r := &recording{explain.NewFilm(model.New(), chunk), t, chunk}
+	of := explain.Record{Topic: "users", Offset: 2, Epoch: explain.AnyEpoch}
+	p, err := explain.PassportOf(r, of, r.last())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Fate != explain.FateCompacted || r.kind(p.FateSeq) != event.KindLogOpened ||
+		!strings.Contains(p.FateText, "broker 1 opened its log it had been removed already") {
+		t.Errorf("%s by event %d: %s", p.Fate, p.FateSeq, p.FateText)
+	}
+	if s := stationsOf(t, nodeOrSkip(t), r, []asked{{p, r.last()}})[0]; s.Status+" "+s.Note !=
+		"gone compacted" {
+		t.Errorf("the station says %q %q", s.Status, s.Note)
+	}
+	state, err := r.State(r.last())
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &story{log: event.NewLog(), now: 1e9}
+	for range r.last() { // as many as are not kept
+		late.tell(2, event.NodeStopped{How: "kill"})
+	}
+	late.log.Swap(&event.Chunk{})
+	late.tell(2, event.NodeStarted{Role: "broker", Incarnation: 2})
+	film := explain.NewFilm(state, late.log.Swap(&event.Chunk{}))
+	if p, err = explain.PassportOf(film, of, r.last()+1); err != nil {
+		t.Fatal(err)
+	}
+	if p.Fate != explain.FateCompacted || p.FateSeq != 0 ||
+		!strings.Contains(p.FateText, "before the first event that is kept") {
+		t.Errorf("where nothing is kept: %s by event %d: %s", p.Fate, p.FateSeq, p.FateText)
+	}
+}
+
+// A crash may fall between a swap on the disk and its event: the record was appended in this
+// recording, and is missing when the log is opened again.
+func TestHoleThatIsFoundAfterACrashIsCompactionsAndNoLoss(t *testing.T) {
+	s := led(event.BatchAppended{Topic: "orders", LastOffset: 4, Records: 5, ProducerID: -1, Leader: true},
+		event.HighWatermarkMoved{Topic: "orders", After: 5}, event.NodeStopped{How: "kill"},
+		event.NodeStarted{Role: "broker", Incarnation: 2}, event.LogOpened{Topic: "orders",
+			LogEndOffset: 5, HighWatermark: 5, Epochs: "0@0", Holes: "1-2"})
+	film := s.film()
+	_, end := film.Range()
+	p, err := explain.PassportOf(film, explain.Record{Topic: "orders", Offset: 1,
+		Epoch: explain.AnyEpoch}, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := p.Steps[len(p.Steps)-1]
+	if p.Fate != explain.FateCompacted || !strings.HasSuffix(gone.Text, "compaction left a hole there.") {
+		t.Errorf("%s: %s; %+v", p.Fate, p.FateText, gone)
+	}
+}
+
+func TestWhatANewLeaderHasBelowItsHighWatermarkIsNotSaidToRestOnItsElection(t *testing.T) {
+	film := compacted().film()
+	_, end := film.Range()
+	p, err := explain.PassportOf(film, explain.Record{Topic: "users", Offset: 7,
+		Epoch: explain.AnyEpoch}, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Steps[len(p.Steps)-1]
+	if last.Kind != "committed" || last.Seq != end || last.Rule != "" {
+		t.Errorf("the passport ends with %+v", last)
+	}
+}
