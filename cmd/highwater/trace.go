@@ -267,14 +267,10 @@ func convertTrace(name, format, out string, stdout, stderr io.Writer) int {
 		complain(stderr, "%s: %v", name, err)
 		return exitMistakes
 	}
-	say := func(line trace.Line) string {
-		narrator.Hear(line)
-		return narrator.Say(line)
-	}
 	if out == "" {
-		err = trace.Perfetto(stdout, t.Reader, say)
+		err = trace.Perfetto(stdout, t.Reader, narrator)
 	} else {
-		err = writeFile(out, func(w io.Writer) error { return trace.Perfetto(w, t.Reader, say) })
+		err = writeFile(out, func(w io.Writer) error { return trace.Perfetto(w, t.Reader, narrator) })
 	}
 	if err != nil {
 		complain(stderr, "%s: %v", name, err)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,14 +17,14 @@ import (
 
 // Perfetto writes a trace as Trace Event JSON, which Perfetto and Chrome's tracing page open: nodes
 // as processes, areas of the catalogue as threads, messages as arrows, what begins and ends as
-// spans, high watermarks and log ends as counters. say tells an event in a sentence.
+// spans, high watermarks and log ends as counters. The narrator tells events and names nodes.
 //
 // Many events share one instant of virtual time. They are drawn a nanosecond apart, in their order,
 // so that arrows do not lie on each other; the true time is among an event's arguments.
-func Perfetto(w io.Writer, r *Reader, say func(Line) string) error {
-	p := &perfetto{out: bufio.NewWriterSize(w, 64<<10), say: say, threads: map[place]bool{},
-		areas: map[string]int{}, names: map[int64]string{0: "world"}, open: map[string]span{},
-		ends: pairs()}
+func Perfetto(w io.Writer, r *Reader, narrator *Narrator) error {
+	p := &perfetto{out: bufio.NewWriterSize(w, 64<<10), narrator: narrator,
+		threads: map[place]bool{}, areas: map[string]int{}, nodes: map[int64]string{},
+		open: map[string]span{}, ends: pairs()}
 	p.text(`{"displayTimeUnit":"ns","traceEvents":[`)
 	for p.err == nil {
 		line, err := r.Next()
@@ -35,23 +37,24 @@ func Perfetto(w io.Writer, r *Reader, say func(Line) string) error {
 		r.chunk.Reset()
 		p.line(line)
 	}
+	p.introduceNodes()
 	p.text("\n]}\n")
 	return errors.Join(p.err, p.out.Flush())
 }
 
 // perfetto is a conversion under way. It keeps its first error.
 type perfetto struct {
-	out     *bufio.Writer
-	err     error
-	say     func(Line) string
-	first   bool // something was written
-	threads map[place]bool
-	areas   map[string]int   // the number of an area's threads, from 1
-	names   map[int64]string // of nodes
-	open    map[string]span  // begun and not ended
-	ends    map[string]pair  // by the kind that begins or ends a span
-	at      int64            // of the last event, virtual nanoseconds
-	drawn   int64            // where it was drawn
+	out      *bufio.Writer
+	err      error
+	narrator *Narrator
+	first    bool // something was written
+	threads  map[place]bool
+	areas    map[string]int   // the number of an area's threads, from 1
+	nodes    map[int64]string // an area of each that was drawn
+	open     map[string]span  // begun and not ended
+	ends     map[string]pair  // by the kind that begins or ends a span
+	at       int64            // of the last event, virtual nanoseconds
+	drawn    int64            // where it was drawn
 }
 
 // place is where an event is drawn.
@@ -126,11 +129,9 @@ func (p *perfetto) line(line Line) {
 	}
 	row, _ := event.RowOf(event.ParseKind(e.Event))
 	here := place{e.Node, row.Area}
-	if e.Event == "NodeStarted" {
-		p.names[e.Node] = fmt.Sprintf("%v %d", e.Fields["role"], e.Node)
-	}
 	p.introduce(here)
-	name := p.say(line)
+	p.narrator.Hear(line)
+	name := p.narrator.Say(line)
 	p.write(map[string]any{"ph": "X", "dur": 0.001, "name": name, "cat": e.Event, "args": e.Fields},
 		here, map[string]any{"seq": e.Seq, "cause": e.Cause, "rule": e.Rule, "at": e.At})
 	p.arrow(&e, here)
@@ -138,23 +139,27 @@ func (p *perfetto) line(line Line) {
 	p.counter(&e, here)
 }
 
-// introduce names a node and an area of it when they are first drawn.
+// introduce names an area of a node when it is first drawn.
 func (p *perfetto) introduce(here place) {
 	if p.threads[here] {
 		return
 	}
-	p.threads[here] = true
-	name := p.names[here.node]
-	if name == "" {
-		name = fmt.Sprintf("node %d", here.node)
-	}
+	p.threads[here], p.nodes[here.node] = true, here.area
 	if p.areas[here.area] == 0 {
 		p.areas[here.area] = len(p.areas) + 1
 	}
-	for _, meta := range [][2]string{{"process_name", name}, {"thread_name", here.area}} {
-		p.write(map[string]any{"ph": "M", "name": meta[0], "args": map[string]any{"name": meta[1]}},
-			here, nil)
+	p.name("thread_name", here, here.area)
+}
+
+// introduceNodes names the nodes, at the end: many a client says who it is after its first event.
+func (p *perfetto) introduceNodes() {
+	for _, node := range slices.Sorted(maps.Keys(p.nodes)) {
+		p.name("process_name", place{node, p.nodes[node]}, p.narrator.name(event.NodeID(node)))
 	}
+}
+
+func (p *perfetto) name(what string, here place, name string) {
+	p.write(map[string]any{"ph": "M", "name": what, "args": map[string]any{"name": name}}, here, nil)
 }
 
 // arrow draws a message from the event that sent it to the one that received it.

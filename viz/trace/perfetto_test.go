@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"highwater/cluster/event"
@@ -33,6 +34,9 @@ func converted(t *testing.T) []element {
 	event.TimerCancelled{Timer: 9, Name: "lag"}.Emit(one, event.RuleNone)
 	event.BatchAppended{Topic: "t", LastOffset: 4}.Emit(one, event.RuleNone)
 	event.HighWatermarkMoved{Topic: "t", Before: 1, After: 5}.Emit(one, event.RuleNone)
+	client := event.NewEmitter(log, &now, 1001)
+	event.NodeStarted{Role: "client", Incarnation: 1}.Emit(client, event.RuleNone)
+	event.ClientStarted{Name: "shop", Role: "producer"}.Emit(client, event.RuleNone)
 	var file, out bytes.Buffer
 	w := NewWriter(&file, Header{Seed: 1})
 	if err := w.Chunk(log.Swap(&event.Chunk{}), 1, 100); err != nil {
@@ -45,7 +49,7 @@ func converted(t *testing.T) []element {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Perfetto(&out, r, func(l Line) string { return l.Kind }); err != nil {
+	if err := Perfetto(&out, r, NewNarrator()); err != nil {
 		t.Fatal(err)
 	}
 	var read struct {
@@ -69,8 +73,8 @@ func TestPerfettoDrawsEveryEventAtATimeOfItsOwnInOrder(t *testing.T) {
 		}
 		last = e.Ts
 	}
-	if seen != 7 {
-		t.Errorf("%d events drawn of 7", seen)
+	if seen != 9 {
+		t.Errorf("%d events drawn of 9", seen)
 	}
 }
 
@@ -94,7 +98,7 @@ func TestPerfettoJoinsWhatBeginsAndEnds(t *testing.T) {
 			delete(arrows, e.ID)
 		}
 	}
-	if len(arrows) > 0 || len(began) != 1 { // the node still runs
+	if len(arrows) > 0 || len(began) != 2 { // the nodes still run
 		t.Errorf("left open: %v, %v", began, arrows)
 	}
 }
@@ -108,5 +112,21 @@ func TestPerfettoCountsLogEndsAndHighWatermarks(t *testing.T) {
 	}
 	if counted["log end offset t-0"] != 5.0 || counted["high watermark t-0"] != 5.0 {
 		t.Errorf("counters %v", counted)
+	}
+}
+
+func TestPerfettoNamesEveryNodeAsItsEventsDo(t *testing.T) {
+	named := map[int64]string{}
+	for _, e := range converted(t) {
+		if e.Ph == "M" && e.Name == "process_name" {
+			if named[e.Pid] != "" || e.Tid == 0 {
+				t.Errorf("process %d is named again, or without a thread: %+v", e.Pid, e)
+			}
+			named[e.Pid], _ = e.Args["name"].(string)
+		}
+	}
+	want := map[int64]string{1: "broker 1", 2: "broker 2", 1001: "producer shop"}
+	if !maps.Equal(named, want) {
+		t.Errorf("processes %v, want %v", named, want)
 	}
 }
