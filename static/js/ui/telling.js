@@ -51,6 +51,7 @@ function weightOf(event) {
 	if (event.fields.topic?.startsWith('__') || CROWDS[event.event]) return 1;
 	const { before, after } = event.fields;
 	if (event.event === 'LogTruncated' && before !== after) return 5;
+	if (event.event === 'BecameLeader' && isTurn(event)) return 4.2; // the mark rises right after it
 	if (isRise(event) || isTurn(event) || GOING.test(event.event) || ENDED.test(after)) return 4;
 	if (after === 'Empty') return 2;
 	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
