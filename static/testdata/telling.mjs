@@ -30,6 +30,8 @@ assert.equal(mostTelling([command, heard, began(5), rise, began(4)], 8), heard);
 assert.equal(mostTelling([command, began(7), heard, rise, began(4)], 8), rise);
 const elected = event(5, 'BecameLeader', { ...orders, leaderEpoch: 1 });
 assert.equal(mostTelling([{ ...rise, seq: '6' }, elected, began(4)], 4, undefined, orders), elected);
+const active = event(5, 'ControllerRoleChanged', { after: 'leader' });
+assert.equal(mostTelling([heard, active, began(4)], 4, undefined, orders), active);
 const fallen = event(5, 'LogTruncated', { ...orders, before: '2', after: '1' });
 assert.equal(mostTelling([event(6, 'IsrChanged', orders), fallen, began(4)], 4), fallen);
 assert.equal(mostTelling([], 0), null);

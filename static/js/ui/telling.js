@@ -14,8 +14,9 @@ const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
 const CROWDS = { ClientConnected: 'open', ClientIdentified: 'open',
 	ClientDisconnected: 'close' };
 const SPEAKING = /^(RecordsPolled|PositionCommitted|BatchBelieved|Transaction\w+)$/;
-const ENDED = /^Complete(Commit|Abort)$/; // a transaction: its markers rise, too, before it
-const GOING = /^(CleanerPassEnded|SegmentDeleted)$/; // what takes records tells what a step was for
+const ENDED = /^(Complete(Commit|Abort)|leader)$/; // a transaction, after its markers; an election
+/** What takes records, or keeps them from being there twice, tells what a step was for. */
+const GOING = /^(CleanerPassEnded|SegmentDeleted|DuplicateSuppressed)$/;
 const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 
 /** What a person steps through: everything but idle messages and machinery. */
