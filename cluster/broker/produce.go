@@ -28,6 +28,7 @@ type produceWait struct {
 	response *kmsg.ProduceResponse
 	parts    []*producePart
 	open     int
+	topic    string // the first, which events name; the request may have its id only
 	needs    event.WaitBegan
 	ended    bool
 	// strayTransaction says that a batch is transactional and the request has no transactional id.
@@ -93,6 +94,9 @@ func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
 		if known := b.metadata.image.TopicByID(topic.TopicID); known != nil {
 			name = known.Name
 		}
+	}
+	if i == 0 {
+		w.topic = name
 	}
 	out.Partitions = w.one.rows[:]
 	if len(w.request.Topics) != 1 || len(topic.Partitions) != 1 {
@@ -293,8 +297,8 @@ func (w *produceWait) answer(outcome string) {
 func (w *produceWait) facts() answered {
 	var a answered
 	if len(w.response.Topics) > 0 && len(w.response.Topics[0].Partitions) > 0 {
-		t, p := &w.response.Topics[0], &w.response.Topics[0].Partitions[0]
-		a = answered{code: p.ErrorCode, topic: t.Topic, partition: p.Partition,
+		p := &w.response.Topics[0].Partitions[0]
+		a = answered{code: p.ErrorCode, topic: w.topic, partition: p.Partition,
 			offset: event.Offset(p.BaseOffset)}
 	}
 	return a

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,11 +39,17 @@ func sealed(t *testing.T, b *record.Builder) []byte {
 // produce sends batches to "orders", all for partition 0.
 func (p *place) produce(batches ...[]byte) []kmsg.ProduceResponseTopicPartition {
 	p.t.Helper()
+	return p.produceTo(9, kmsg.ProduceRequestTopic{Topic: "orders"}, batches...)
+}
+
+func (p *place) produceTo(version int16, topic kmsg.ProduceRequestTopic,
+	batches ...[]byte) []kmsg.ProduceResponseTopicPartition {
+	p.t.Helper()
 	body := kmsg.NewPtrProduceRequest()
-	body.Version, body.Acks, body.TimeoutMillis = 9, -1, 1000
-	rows := make([]kmsg.ProduceRequestTopicPartition, len(batches))
-	body.Topics = []kmsg.ProduceRequestTopic{{Topic: "orders", Partitions: rows}}
-	request := &Request{Key: 0, Version: 9, Body: body}
+	body.Version, body.Acks, body.TimeoutMillis = version, -1, 1000
+	topic.Partitions = make([]kmsg.ProduceRequestTopicPartition, len(batches))
+	body.Topics = []kmsg.ProduceRequestTopic{topic}
+	request := &Request{Key: 0, Version: version, Body: body}
 	for _, bytes := range batches {
 		facts, bad := record.Validate(bytes, record.Validation{InflatedMax: 1 << 20})
 		request.Batches = append(request.Batches,
@@ -70,6 +77,19 @@ func (p *place) stored() record.Header {
 		p.t.Fatalf("the stored batch is broken: %v", err)
 	}
 	return h
+}
+
+// From version 13 on a request has the topic's id only, and people know topics by their names.
+func TestAnswerToAProduceByTopicIDIsToldWithTheName(t *testing.T) {
+	p := orders(t)
+	b := record.NewBuilder()
+	b.Add(p.now(), nil, []byte("value"))
+	id := p.broker().metadata.image.TopicByName("orders").ID
+	row := p.produceTo(13, kmsg.ProduceRequestTopic{TopicID: id}, sealed(t, b))[0]
+	told := p.events.lines[len(p.events.lines)-1]
+	if row.ErrorCode != 0 || !strings.Contains(told, `"topic":"orders"`) {
+		t.Errorf("answered %+v, told %s", row, told)
+	}
 }
 
 func TestOfAPartitionProducedTwiceTheLastBatchCounts(t *testing.T) {
