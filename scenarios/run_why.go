@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,6 +27,19 @@ func (s *Scenario) Asks() bool {
 	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Command.Name() == "why" })
 }
 
+// unexplained is an error of explain with what there is now; a topic of the past can be asked about too.
+func (x *execution) unexplained(v value, err error) *Error {
+	e := &Error{Kind: Refused, Position: v.position, Message: err.Error()}
+	topics := x.config.Cluster.Topics()
+	if !slices.Contains(topics, v.text) {
+		return e.meant(v.text, topics)
+	}
+	if count := x.config.Cluster.PartitionCount(v.text); int(v.partition) >= count {
+		e.Hint = fmt.Sprintf("%s has %s, counted from 0", v.text, counted(count, "partition"))
+	}
+	return e
+}
+
 // runWhy answers from the events up to the command. A run that keeps none goes on all the same: the
 // question changes nothing.
 func runWhy(x *execution) {
@@ -39,7 +53,7 @@ func runWhy(x *execution) {
 		Of: x.command.value("what").text, Topic: partition.text, Partition: partition.partition,
 		At: last})
 	if err != nil {
-		x.end(Result{}, &Error{Kind: Refused, Position: -1, Message: err.Error()})
+		x.end(Result{}, x.unexplained(partition, err))
 		return
 	}
 	lines := []string{answer.Title}

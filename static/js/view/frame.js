@@ -6,20 +6,20 @@ import { whereabouts } from '../layout/where.js';
 import { cls, h, icon, patch, setText } from './dom.js';
 
 const REACHED = ['past', 'here'];
-const TABS_MOST = 8;
+const TABS_MOST = 6;
 
 /** Numbers an operator would alert on. A calm number is plain; a bad one carries a sign
  *  and a filled ground. */
 export function drawVitals({ scene, broken }) {
 	const { vitals } = scene;
-	const bad = (n, level) => (n > 0 ? level : 'calm');
+	const sign = (name, n, level) => vital(name, shortCount(n), n > 0 ? level : 'calm');
 	return [
 		vital('brokers up', `${vitals.brokersUp} of ${vitals.brokers}`,
 			vitals.brokersUp < vitals.brokers ? 'warn' : 'calm'),
 		vital('controller', vitals.controller ?? 'none', vitals.controller ? 'calm' : 'alarm'),
-		vital('under-replicated', vitals.underReplicated, bad(vitals.underReplicated, 'warn')),
-		vital('under min ISR', vitals.underMinIsr, bad(vitals.underMinIsr, 'alarm')),
-		vital('offline', vitals.offline, bad(vitals.offline, 'alarm')),
+		sign('under-replicated', vitals.underReplicated, 'warn'),
+		sign('under min ISR', vitals.underMinIsr, 'alarm'),
+		sign('offline', vitals.offline, 'alarm'),
 		vital('clients', vitals.clients, 'calm'),
 		vital('appended', shortCount(vitals.records), 'calm'),
 		broken > 0 && vital('broken', broken, 'alarm'),
@@ -55,8 +55,9 @@ export function drawTopics(select, { scene, act }) {
 export function drawTabs({ scene, geometry, act }) {
 	const { focus } = scene;
 	if (!focus) return null;
-	const shown = focus.partitions.slice(0, TABS_MOST);
-	const rest = focus.partitions.length - shown.length;
+	const all = focus.partitions;
+	const shown = tabsOf(all, focus.partition);
+	const rest = all.length - shown.length;
 	if (geometry.narrow) return h('span', { class: 'tab on' }, `P${focus.partition}`);
 	return [
 		shown.map((partition) =>
@@ -73,8 +74,29 @@ export function drawTabs({ scene, geometry, act }) {
 				`P${partition}`,
 			),
 		),
-		rest > 0 && h('span', { class: 'tab' }, `+${rest}`),
+		rest > 0 && h('input', {
+			key: 'another',
+			type: 'number',
+			class: 'tab',
+			min: 0,
+			max: all.length - 1,
+			placeholder: `+${shortCount(rest)}`,
+			title: `Another partition: 0 to ${shortOffset(all.length - 1)}`,
+			'aria-label': `Another partition, 0 to ${all.length - 1}`,
+			'data-testid': 'another-partition',
+			onChange: ({ target }) => {
+				const wanted = Number(target.value);
+				if (target.value && all.includes(wanted)) act.lookAt(focus.topic, wanted);
+				target.value = '';
+			},
+		}),
 	];
+}
+
+/** The first partitions, and the one that is looked at. */
+export function tabsOf(all, looked) {
+	const first = all.slice(0, TABS_MOST);
+	return first.includes(looked) ? first : [...first.slice(0, -1), looked];
 }
 
 export function drawReign({ scene }) {
