@@ -64,7 +64,7 @@ func (b *Broker) drop(h *held) {
 		b.failDisk("close", err)
 		return
 	}
-	gone := deletedName(dir, h.TopicID)
+	gone := asideName(dir, h.TopicID, deletedSuffix)
 	if err := b.disk.Rename(dir, gone); err != nil {
 		b.failDisk("rename", err)
 		return
@@ -119,7 +119,7 @@ func (b *Broker) open(topic *metadata.Topic, p *metadata.Partition) (*held, erro
 	log, _, err := commitlog.Open(b.disk, dir, cfg, b.openOptions(key))
 	if errors.Is(err, commitlog.ErrTopicID) {
 		// A topic of this name was deleted and made anew while this broker was away.
-		gone := deletedName(dir, b.env.UUID())
+		gone := asideName(dir, b.env.UUID(), deletedSuffix)
 		if err := b.disk.Rename(dir, gone); err != nil {
 			return nil, err
 		}

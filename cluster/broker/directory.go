@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"highwater/cluster/commitlog"
@@ -103,17 +104,21 @@ func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
 		FirstDirtyOffset: b.checkpoints.firstDirty[key]}
 }
 
-// deletedSuffix ends the name of a deleted partition's directory until its files are gone.
-const deletedSuffix = "-delete"
+// deletedSuffix ends the name of a deleted partition's directory until its files are gone, straySuffix
+// that of one which is nobody's.
+const (
+	deletedSuffix = "-delete"
+	straySuffix   = "-stray"
+)
 
 // nameBytesMax is how long the name of a file or directory can be.
 const nameBytesMax = 255
 
-// deletedName is the name under which a partition's directory waits for its end. A long topic's name
-// is cut for it, as in Kafka (LogManager.logDeleteDirName).
-func deletedName(dir string, id event.UUID) string {
+// asideName is the name under which a partition's directory waits for its end, or for somebody who
+// wants it. A long topic's name is cut for it, as in Kafka (UnifiedLog.logDirNameWithSuffixCap).
+func asideName(dir string, id event.UUID, suffix string) string {
 	at := strings.LastIndexByte(dir, '-')
-	end := fmt.Sprintf("%s.%x%s", dir[at:], id[:], deletedSuffix)
+	end := fmt.Sprintf("%s.%x%s", dir[at:], id[:], suffix)
 	return dir[:min(at, nameBytesMax-len(end))] + end
 }
 
@@ -128,6 +133,34 @@ func (b *Broker) removeDeleted() {
 		if e.Dir && strings.HasSuffix(e.Name, deletedSuffix) {
 			b.removeLater(e.Name)
 		}
+	}
+}
+
+// setStraysAside renames the directories of partitions that this broker no longer has: their topic was
+// deleted while it was away, or they went to other brokers. As in Kafka they are kept
+// (LogManager.asyncDelete): if it is the metadata that was lost, they are all there is.
+func (b *Broker) setStraysAside() {
+	entries, err := b.disk.List(".")
+	if err != nil {
+		b.failDisk("list", err)
+		return
+	}
+	for _, e := range entries {
+		at := strings.LastIndexByte(e.Name, '-')
+		if !e.Dir || at < 0 || e.Name[:at] == metadataTopic {
+			continue
+		}
+		index, err := strconv.ParseInt(e.Name[at+1:], 10, 32)
+		if err != nil || b.held(e.Name[:at], int32(index)) != nil {
+			continue
+		}
+		aside := asideName(e.Name, b.env.UUID(), straySuffix)
+		if err := b.disk.Rename(e.Name, aside); err != nil {
+			b.failDisk("rename", err)
+			return
+		}
+		b.log.Warn("a partition that is not this broker's is set aside", "broker", b.env.ID(),
+			"directory", e.Name, "now", aside)
 	}
 }
 

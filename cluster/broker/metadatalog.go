@@ -33,6 +33,7 @@ type metadataFollower struct {
 	applied       event.Offset // everything below is in image
 	leader        event.NodeID
 	acting        bool // this incarnation's registration was replayed
+	settled       bool // the image was acted on once, so every log that is this broker's is open
 }
 
 // pendingRecord is a metadata record that is stored and not yet applied.
@@ -221,6 +222,10 @@ func (b *Broker) actOnMetadata() {
 		changes := metadata.Changes(m.acted, m.image)
 		m.acted = m.image
 		b.act(changes)
+		if !m.settled && !b.env.Dead() {
+			m.settled = true
+			b.setStraysAside()
+		}
 	}
 	if b.session.fenced && b.session.epoch >= 0 && !b.env.Dead() {
 		b.heartbeatNow()

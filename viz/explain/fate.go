@@ -104,8 +104,8 @@ func (j *journey) deliveries(w *witness, add adder) {
 			add("passed-over", f, to, "%s passes over it, because its transaction was aborted.",
 				capital(w.who(to)))
 		case j.aborted() && w.state.Program(to) == nil:
-			add("passed-over", f, to, "It is sent to %s, with word that its transaction was aborted: with "+
-				"read_committed a client passes over it.", w.who(to))
+			add("delivered", f, to, "It is sent to %s. Its transaction was aborted, so a client with "+
+				"read_committed passes over it; any other is given it.", w.who(to))
 		case had[to]:
 			add("delivered", f, to, "It is delivered to %s again.", w.who(to))
 		default:

@@ -254,7 +254,7 @@ function filmOf(session, scene) {
 	const { film, pace } = session;
 	const speed = pace.mode === 'slow' ? `slow ${slowness(pace)}` : 'live';
 	return {
-		first: film.first,
+		first: session.first(),
 		last: film.last,
 		seq: session.seq(),
 		at: scene.at,

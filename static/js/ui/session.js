@@ -194,10 +194,13 @@ export function createSession(options) {
 	const seq = () => session.cursor ?? film.last;
 	const state = () => (session.cursor === null ? film.head() : film.stateAt(session.cursor));
 
+	/** Before its first step a lesson has nothing to show, and nothing that could go on. */
+	const first = () => Math.max(film.first, session.lesson ? session.begin : 0);
+
 	function moveTo(next) {
 		const before = seq();
 		const isHead = next === null || next >= film.last;
-		session.cursor = isHead ? null : Math.max(film.first, next);
+		session.cursor = isHead ? null : Math.max(first(), next);
 		session.isDirty = true;
 		const now = seq();
 		if (now > before && now - before < JUMP_MOST) onEvents(film.events(before + 1, now));
@@ -267,6 +270,7 @@ export function createSession(options) {
 		state,
 		json: () => toJSON(state()),
 		isPast: () => session.cursor !== null,
+		first,
 		isMoving: () => (session.cursor === null ? !session.pace.paused : session.playing),
 
 		moveTo(to) {
@@ -364,7 +368,7 @@ export function createSession(options) {
 			if (session.lesson && session.grain === 'step') return session.lesson.back();
 			const before = () => film.previous(seq(), accepts());
 			const to = before() ?? ((await remember(HISTORY_MORE)) ? before() : film.first);
-			session.cursor = to ?? film.first;
+			session.cursor = Math.max(first(), to ?? 0);
 			session.isDirty = true;
 			return undefined;
 		},
