@@ -348,6 +348,20 @@ func TestReducedMotionShowsStepsAtOnce(t *testing.T) {
 	v.atEnd(lessonState(v), 1)
 }
 
+// The events of the cluster's start are before a lesson, and no place to be in it.
+func TestNothingLeadsBeforeALessonsFirstStep(t *testing.T) {
+	v := openIn(t, lessMotion)
+	s := openLesson(v, "kill-leader")
+	v.keys("n")
+	v.shown(1)
+	v.wait(`(at("seek").value = at("seek").min, at("seek").dispatchEvent(new Event("input")),
+		at("lesson").dataset.shown === "0")`)
+	v.keys(kb.ArrowLeft)
+	v.atEnd(s, 0)
+	v.keys("n")
+	v.shown(1)
+}
+
 func TestLessonWhoseWorldWasClosedSaysSoAndStartsAgain(t *testing.T) {
 	v := open(t)
 	openLesson(v, "kill-leader")
