@@ -159,6 +159,7 @@ func (b *Broker) setStraysAside() {
 			b.failDisk("rename", err)
 			return
 		}
+		event.ReplicaRemoved{Topic: e.Name[:at], Partition: int32(index)}.Emit(b.env.Events, event.RuleNone)
 		b.log.Warn("a partition that is not this broker's is set aside", "broker", b.env.ID(),
 			"directory", e.Name, "now", aside)
 	}

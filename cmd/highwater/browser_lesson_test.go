@@ -437,4 +437,5 @@ func TestLessonsHeroIsFollowedOnAPageThatOpensLate(t *testing.T) {
 	v.shown(steps)
 	v.do(chromedp.Reload())
 	v.wait(`text("station-committed").includes("lost")`)
+	v.wait(`text("station-sent").includes("shop")`) // though its events came in after the logs
 }

@@ -140,22 +140,20 @@ func (s *State) replicaRemoved(topic string, index int32, node event.NodeID) {
 	had := len(p.Logs)
 	p.Logs = slices.DeleteFunc(p.Logs, func(l *Log) bool { return l.Node == node })
 	s.logCount -= had - len(p.Logs)
-	if t := s.Topic(topic); t.Deleted {
-		s.sweep(t)
-	}
+	s.sweep(s.Topic(topic))
 }
 
-// sweep removes a deleted topic's partitions that no node holds any more.
+// sweep removes the partitions that no node holds any more and that no topic has.
 func (s *State) sweep(t *Topic) {
 	t.Partitions = slices.DeleteFunc(t.Partitions, func(p *Partition) bool {
-		if len(p.Logs) > 0 {
+		if len(p.Logs) > 0 || p.Known && !t.Deleted {
 			return false
 		}
 		delete(s.partitions, partitionKey{p.Topic, p.Index})
 		return true
 	})
 	clear(s.recent[:])
-	if len(t.Partitions) == 0 {
+	if t.Deleted && len(t.Partitions) == 0 {
 		s.Topics = slices.DeleteFunc(s.Topics, func(other *Topic) bool { return other == t })
 	}
 }

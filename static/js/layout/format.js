@@ -29,4 +29,5 @@ export const idList = (ids) => (ids.length ? ids.join(', ') : 'none');
 /** The name of a node in a sentence; ids above 100 are controllers.
  * @param {number} id @param {{controllers: {id: number}[]}} scene */
 export const nodeName = (id, scene) =>
-	scene.controllers.some((node) => node.id === id) ? `controller ${id}` : `broker ${id}`;
+	scene.clientOf?.get(id)?.id ??
+	`${scene.controllers.some((node) => node.id === id) ? 'controller' : 'broker'} ${id}`;

@@ -95,13 +95,13 @@ function replicaRemoved(state, event) {
 	const partition = findPartition(state, name, index);
 	if (!partition) return;
 	partition.copies = partition.copies.filter((c) => c.node !== event.node);
-	const topic = findTopic(state, name);
-	if (topic.deleted) sweep(state, topic);
+	sweep(state, findTopic(state, name));
 }
 
-/** Removes a deleted topic's partitions that no node holds any more.
+/** Removes the partitions that no node holds any more and that no topic has.
  * @param {State} state @param {any} topic */
 export function sweep(state, topic) {
-	topic.partitions = topic.partitions.filter((p) => p.copies.length > 0);
-	if (topic.partitions.length === 0) state.topics = state.topics.filter((t) => t !== topic);
+	topic.partitions = topic.partitions.filter(
+		(p) => p.copies.length || (p.known && !topic.deleted));
+	if (topic.deleted && !topic.partitions.length) state.topics = state.topics.filter((t) => t !== topic);
 }

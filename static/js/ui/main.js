@@ -140,18 +140,30 @@ function expectHero() {
 	}
 }
 
+/** Who made the followed record may stand in events that came in after it, as after a reload. */
+function findMaker() {
+	const { follow } = ui;
+	if (!follow || follow.maker || soughtFrom === session.film.first) return;
+	const { focus } = currentScene();
+	if (!isOf(focus, follow)) return;
+	soughtFrom = session.film.first;
+	const maker = session.makerOf(batchAt(focus, follow.offset, follow.epoch), focus);
+	if (maker) set({ follow: { ...follow, maker } });
+}
+
 /** A record to follow, with what tells it from others at its place: the id of its topic, and an
  *  event at which it was there. */
-function followed(focus, { offset, epoch, key, batch = batchAt(focus, offset) }, seq) {
+function followed(focus, { offset, epoch, key, batch = batchAt(focus, offset, epoch) }, seq) {
 	const { topic, topicId, partition } = focus;
 	const maker = session.makerOf(batch, focus);
 	return { topic, topicId, partition, offset, epoch, key, seq, maker };
 }
 
-const batchAt = (focus, offset) =>
-	[...focus.copies.values()].flatMap((copy) => copy.batches)
-		.find((batch) => batch.base <= offset && offset <= batch.last);
+const batchAt = (focus, offset, epoch) =>
+	[...focus.copies.values()].flatMap((copy) => [...copy.batches, ...copy.everCut])
+		.find((batch) => batch.epoch === epoch && batch.base <= offset && offset <= batch.last);
 
+let soughtFrom = -1; // the first event when a maker was looked for last
 let known = null; // the scene of the moment, until something changes
 const forget = () => {
 	known = null;
@@ -342,6 +354,7 @@ function frame(now) {
 	if (session.isDirty) {
 		forget();
 		expectHero();
+		findMaker();
 	}
 	if (ui.topic !== painter.topic || ui.partition !== painter.partition) forget();
 	explain.tick(now);

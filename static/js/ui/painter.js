@@ -41,6 +41,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	let drawnAt = 0;
 	let listedAt = 0;
 	let listedFor = '';
+	let listedOf = null;
 	let saidAt = 0;
 	let wired = '';
 
@@ -174,8 +175,9 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const key = [moment, session.isTold, session.begin, ui.topic, ui.eventClass, ui.filter,
 			size.track, most,
 			session.violations.size].join();
-		if (key === listedFor || !session.hasState) return;
+		if ((key === listedFor && session.film === listedOf) || !session.hasState) return;
 		listedFor = key;
+		listedOf = session.film;
 		const { eventClass, filter } = ui;
 		const { first } = session.film;
 		const none = first > 1

@@ -81,13 +81,13 @@ export function drawTabs({ scene, geometry, act }) {
 			min: 0,
 			max: all.length - 1,
 			placeholder: `+${shortCount(rest)}`,
-			title: `Another partition: 0 to ${shortOffset(all.length - 1)}`,
-			'aria-label': `Another partition, 0 to ${all.length - 1}`,
+			title: `Another partition: 0 to ${all.length - 1}`,
 			'data-testid': 'another-partition',
 			onChange: ({ target }) => {
 				const wanted = Number(target.value);
 				if (target.value && all.includes(wanted)) act.lookAt(focus.topic, wanted);
 				target.value = '';
+				target.blur();
 			},
 		}),
 	];
