@@ -210,9 +210,21 @@ func (c *Cluster) PartitionCount(topic string) int {
 func (c *Cluster) Serves() bool {
 	image := c.Image()
 	return slices.ContainsFunc(c.config.Brokers, func(id event.NodeID) bool {
-		b := image.Broker(id)
-		return c.Alive(id) && b != nil && !b.Fenced && b.Epoch == c.broker(id).BrokerEpoch()
+		return c.Alive(id) && c.lacks(id, image) == ""
 	})
+}
+
+// lacks says what a running broker lacks before it serves, "" for nothing.
+func (c *Cluster) lacks(id event.NodeID, image *metadata.Image) string {
+	switch b := image.Broker(id); {
+	case b == nil:
+		return "is not registered"
+	case b.Epoch != c.broker(id).BrokerEpoch():
+		return "is not registered anew"
+	case b.Fenced:
+		return "is fenced"
+	}
+	return ""
 }
 
 // Down lists the nodes that do not run.
@@ -242,14 +254,11 @@ func (c *Cluster) Missing() []string {
 	}
 	image := c.Image()
 	for _, id := range c.config.Brokers {
-		switch b := image.Broker(id); {
-		case !c.Alive(id):
-		case b == nil:
-			reasons = append(reasons, c.named(id)+" is not registered")
-		case b.Epoch != c.broker(id).BrokerEpoch():
-			reasons = append(reasons, c.named(id)+" is not registered anew")
-		case b.Fenced:
-			reasons = append(reasons, c.named(id)+" is fenced")
+		if !c.Alive(id) {
+			continue
+		}
+		if lack := c.lacks(id, image); lack != "" {
+			reasons = append(reasons, c.named(id)+" "+lack)
 		}
 	}
 	return reasons

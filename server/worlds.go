@@ -149,18 +149,9 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, example strin
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
 	decoder.DisallowUnknownFields()
 	var long *http.MaxBytesError
-	var other *json.UnmarshalTypeError
 	if err := decoder.Decode(into); errors.As(err, &long) {
 		writeError(w, http.StatusRequestEntityTooLarge, &CommandError{Position: -1,
 			Message: fmt.Sprintf("not a command: a request has at most %d bytes", long.Limit)})
-		return false
-	} else if errors.As(err, &other) {
-		message := fmt.Sprintf("not a command: an object is wanted, not %s", other.Value)
-		if other.Field != "" {
-			message = fmt.Sprintf("not a command: %s cannot be %s", other.Field, other.Value)
-		}
-		writeError(w, http.StatusBadRequest,
-			&CommandError{Position: -1, Message: message, Hint: example})
 		return false
 	} else if err != nil {
 		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
@@ -175,10 +166,16 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, example strin
 	return true
 }
 
-// wordsOf tells an error of encoding/json without its package's name.
+// wordsOf tells an error of encoding/json without the names of its package and of Go's types.
 func wordsOf(err error) string {
-	if errors.Is(err, io.EOF) {
+	var other *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
 		return "there is no body"
+	case errors.As(err, &other) && other.Field == "":
+		return "an object is wanted, not " + other.Value
+	case errors.As(err, &other):
+		return other.Field + " cannot be " + other.Value
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

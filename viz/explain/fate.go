@@ -163,8 +163,7 @@ func (p *Passport) seal(j *journey, w *witness) {
 		case j.compacted == nil:
 			by = "it was removed before the first event that is kept"
 		case j.compacted.Kind == event.KindLogOpened && !j.known():
-			by = say("when %s opened its log it had been removed already, before this recording "+
-				"began",
+			by = say("when %s opened its log it had been removed already, before this recording began",
 				w.who(j.compacted.Node))
 		case j.by != nil:
 			by = say("offset %d has the same key", j.by.chunk.RecordDescribed(j.by.Record).Offset)

@@ -16,7 +16,6 @@ const deliveriesMax = 100
 type journey struct {
 	of    Record
 	state *model.State
-	from  event.Seq // the first kept event
 
 	key, value string
 	hasKey     bool // the key is whole
@@ -70,7 +69,6 @@ func newJourney(s *model.State, of Record) *journey {
 // newJourneyFrom is one that begins where the kept events do.
 func newJourneyFrom(src Source, s *model.State, of Record, from event.Seq) (*journey, error) {
 	j := newJourney(s, of)
-	j.from = from
 	before, err := src.State(from - 1)
 	if err != nil || !isThere(before, of) {
 		return j, err
@@ -124,9 +122,7 @@ func (j *journey) see(f *fact) {
 		j.seeMarker(f)
 	case event.KindTopicCreated, event.KindTopicDeleted:
 		if f.chunk.Text(f.Values[0]) == j.of.Topic { // what follows is another topic's
-			from := j.from
 			*j = *newJourney(j.state, j.of)
-			j.from = from
 		}
 	case event.KindPartitionChanged:
 		if e := f.chunk.PartitionChanged(f.Record); j.isHere(e.Topic, e.Partition) {

@@ -295,10 +295,8 @@ func holds(l *model.Log, of Record) bool {
 	if l == nil || of.Offset >= l.LogEndOffset || of.Offset < l.LogStartOffset {
 		return false
 	}
-	for _, hole := range l.Holes {
-		if hole.From <= of.Offset && of.Offset < hole.To {
-			return false
-		}
+	if model.Tells(l.Holes, of.Offset) {
+		return false
 	}
 	for _, b := range l.Batches.Items() {
 		if b.BaseOffset <= of.Offset && of.Offset <= b.LastOffset {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"slices"
 	"strings"
 
 	"highwater/cluster/event"
@@ -19,24 +18,13 @@ func (s *State) readOld(reader *Program, e event.RecordsPolled) {
 		return
 	}
 	old := runsBelow(ParseRuns(e.Offsets), l.KnownFrom)
-	p.Given = newestRuns(p.Given, old)
+	p.Given = newest(joined(p.Given, old), runsMax)
 	if reader.ReadsCommitted() {
-		p.Assured = newestRuns(p.Assured, old)
+		p.Assured = newest(joined(p.Assured, old), runsMax)
 	}
 }
 
 // ReadsCommitted says that a client is a consumer with isolation.level=read_committed.
 func (p *Program) ReadsCommitted() bool {
 	return strings.Contains(p.Settings, "isolation.level=read_committed")
-}
-
-// newestRuns joins runs and lets the lowest of too many go.
-func newestRuns(runs, more []Run) []Run {
-	all := joined(runs, more)
-	return slices.Clone(all[max(0, len(all)-runsMax):])
-}
-
-// Tells says whether an offset is among runs.
-func Tells(runs []Run, offset event.Offset) bool {
-	return slices.ContainsFunc(runs, func(r Run) bool { return r.From <= offset && offset < r.To })
 }

@@ -46,6 +46,11 @@ func joined(read, more []Run) []Run {
 	return runs
 }
 
+// Tells says whether an offset is among runs.
+func Tells(runs []Run, offset event.Offset) bool {
+	return slices.ContainsFunc(runs, func(r Run) bool { return r.From <= offset && offset < r.To })
+}
+
 // runsBelow gives of runs what lies below an offset.
 func runsBelow(runs []Run, end event.Offset) []Run {
 	below := []Run{}

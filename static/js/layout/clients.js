@@ -96,7 +96,7 @@ function programOf(state, program, focus) {
 	};
 }
 
-const runsOf = (runs) =>
+export const runsOf = (runs) =>
 	runs?.map(({ from, to }) => ({ from: Number(from), to: Number(to) })) ?? [];
 
 /** An offset of the state; null where there is none yet. */

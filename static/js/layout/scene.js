@@ -1,7 +1,7 @@
 // The scene: what the page needs of the folded state, for one partition in focus, in
 // numbers instead of strings. The only module that knows the names of the state's fields.
 
-import { clientsOf } from './clients.js';
+import { clientsOf, runsOf } from './clients.js';
 import { threadAt, threadsOf } from './threads.js';
 import { waitsFor } from '../model/asks.js';
 
@@ -110,12 +110,10 @@ function partitionOf(partition) {
 		described: partition.records ?? [],
 		describedEver: partition.described,
 		committed: listOf(partition.committed).map(({ epoch, to }) => ({ epoch, to: number(to) })),
-		given: listOf(partition.given).map(runOf),
-		assured: listOf(partition.assured).map(runOf),
+		given: runsOf(partition.given),
+		assured: runsOf(partition.assured),
 	};
 }
-
-const runOf = ({ from, to }) => ({ from: number(from), to: number(to) });
 
 function copyOf(id, copy) {
 	const start = number(copy.logStartOffset);
@@ -134,7 +132,7 @@ function copyOf(id, copy) {
 		start,
 		isr: listOf(copy.isr),
 		lso: Math.max(0, number(copy.lso)),
-		holes: listOf(copy.holes).map(runOf),
+		holes: runsOf(copy.holes),
 		holesFrom: number(copy.holesFrom),
 		knownFrom: number(copy.knownFrom),
 		cleaning: copy.cleaning ? number(copy.cleaning.firstDirty) : null,
@@ -268,8 +266,9 @@ export function entriesOf(focus, copy, from, to) {
 }
 
 /** Whether compaction left no record at an offset of a copy. */
-export const isHole = (copy, offset) =>
-	copy.holes.some((hole) => hole.from <= offset && offset < hole.to);
+export const isHole = (copy, offset) => isAmong(copy.holes, offset);
+
+export const isAmong = (runs, offset) => runs.some(({ from, to }) => from <= offset && offset < to);
 
 function cellsOf(focus, copy, batch, from, to, isCut) {
 	const cells = [];

@@ -3,7 +3,7 @@
 // down) or gone.
 
 import { idList, shortOffset } from './format.js';
-import { isHole, isOf } from './scene.js';
+import { isAmong, isHole, isOf } from './scene.js';
 import { mayHang, threadAt } from './threads.js';
 
 /**
@@ -201,8 +201,6 @@ const hasPassed = (reader, offset) =>
 /** Whether a reader that tells what it was given passed an offset and was given nothing there. */
 const hasLeftOut = (reader, offset) =>
 	reader.isNamed && hasPassed(reader, offset) && !isAmong(reader.read, offset);
-
-const isAmong = (runs, offset) => runs.some(({ from, to }) => from <= offset && offset < to);
 
 /** What a reader was given of the records below an offset, as runs of offsets: it is never given
  *  markers and what compaction took, nor, where it reads what is committed only, aborted records.
