@@ -131,6 +131,39 @@ func asks(s lesson.State, step int) bool {
 	})
 }
 
+// What the server said before a step ran may arrive after what it said of the step.
+func TestAnswerThatWasOvertakenDoesNotTakeAStepBack(t *testing.T) {
+	v := openIn(t, lessMotion)
+	s := openLesson(v, "kill-leader")
+	evaluate[bool](v, `(() => {
+		const real = window.fetch;
+		let held = 0;
+		window.looks = 0;
+		window.fetch = async (path, change) => {
+			const answer = await real(path, change);
+			if (change.method || !path.endsWith("/lesson")) return answer;
+			if (held++ === 0) await new Promise((resolve) => { window.release = resolve; });
+			window.looks++;
+			return answer;
+		};
+		return true;
+	})()`)
+	l, err := v.main.lessons.Find(s.World)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Next(0); err != nil { // of which the page hears, and asks
+		t.Fatal(err)
+	}
+	v.wait(`window.release`)
+	for i := range 2 {
+		v.keys("n")
+		v.shown(i + 1)
+	}
+	evaluate[bool](v, `window.release() ?? true`)
+	v.wait(`window.looks === 2 && at("lesson").dataset.shown === "2" && ` + still)
+}
+
 func TestWhatThereWasToSeeIsToldAfterEachSection(t *testing.T) {
 	v := open(t)
 	openLesson(v, "kill-leader")

@@ -31,6 +31,7 @@ export function createLesson({ session, act, toast }) {
 		drawn: '',
 	};
 	let refreshAt = 0;
+	let turn = 0; // of what the server was asked or said last
 	let restAt = 0;
 	let wanted = stepOfAddress(); // at whose end the page is to be; -1 for none
 	let isTurned = false; // to the partition of the step at whose end the page opened
@@ -41,6 +42,7 @@ export function createLesson({ session, act, toast }) {
 	/** Takes what the server says of the lesson. */
 	function take(state) {
 		if (session.file) return;
+		turn++;
 		const isFirst = !panel.lesson;
 		panel.lesson = lessonOf(state);
 		if (isFirst) tellOf(panel.lesson.done);
@@ -62,8 +64,11 @@ export function createLesson({ session, act, toast }) {
 	}
 
 	async function refresh() {
+		const mine = ++turn;
 		const answer = await ask(`${worldPath()}/lesson`);
-		if (answer.ok) {
+		if (mine !== turn) { // a step may have run since that was said
+			refreshAt = performance.now() + REFRESH_MS;
+		} else if (answer.ok) {
 			const before = panel.lesson?.done ?? answer.done;
 			const isFollowing = isReady() && !panel.isRunning && place().shown === before;
 			take(answer);
