@@ -22,7 +22,11 @@ func (c kindCounter) Publish(full *event.Chunk) *event.Chunk {
 func noScenarioShows() map[event.Kind]string {
 	const outside = "a scenario has no clients but its own; with real sockets " +
 		"cluster.TestFranzGoReadsBackTheSameBytesInEveryCodec sees it"
+	const several = "the built-in clients speak of one partition a request; " +
+		"broker.TestEventsTellEachPartitionOfAProduce sees it"
 	return map[event.Kind]string{
+		event.KindPartitionReceived:  several,
+		event.KindPartitionAnswered:  several,
 		event.KindClientConnected:    outside,
 		event.KindClientDisconnected: outside,
 		event.KindRecordingTruncated: "it takes more events than a scenario has; " +

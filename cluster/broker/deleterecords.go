@@ -29,6 +29,7 @@ type deleteWait struct {
 type deletePart struct {
 	h          *held
 	topic, row int
+	index      int // among those that were waited for
 	needs      event.Offset
 }
 
@@ -40,7 +41,7 @@ func (b *Broker) deleteRecords(call *world.Call, r *Request) {
 	response.Version = r.Version
 	w := &deleteWait{b: b, call: call, response: response}
 	w.waiter = w
-	facts := event.WaitBegan{What: "delete-records", For: call.From}
+	var needs []event.WaitBegan
 	for i := range body.Topics {
 		t := kmsg.NewDeleteRecordsResponseTopic()
 		t.Topic = body.Topics[i].Topic
@@ -55,8 +56,9 @@ func (b *Broker) deleteRecords(call *world.Call, r *Request) {
 				p.LowWatermark = int64(b.lowWatermark(h))
 			}
 			if code == 0 && event.Offset(p.LowWatermark) < to {
-				facts.Topic, facts.Partition, facts.Needs = t.Topic, p.Partition, to
-				w.parts = append(w.parts, deletePart{h, i, j, to})
+				needs = append(needs, event.WaitBegan{What: "delete-records", For: call.From,
+					Topic: t.Topic, Partition: p.Partition, Needs: to})
+				w.parts = append(w.parts, deletePart{h, i, j, len(w.parts), to})
 			}
 			t.Partitions = append(t.Partitions, p)
 		}
@@ -67,7 +69,8 @@ func (b *Broker) deleteRecords(call *world.Call, r *Request) {
 		return
 	}
 	b.deletions = append(b.deletions, w)
-	b.waits.begin(&w.pendingWait, time.Duration(max(body.TimeoutMillis, 0))*time.Millisecond, facts)
+	b.waits.begin(&w.pendingWait, time.Duration(max(body.TimeoutMillis, 0))*time.Millisecond,
+		needs...)
 }
 
 // moveLogStart deletes on the leader, and returns what the low watermark has to reach.
@@ -133,10 +136,15 @@ func (w *deleteWait) try() {
 		row := &w.response.Topics[part.topic].Partitions[part.row]
 		if part.h.Removed() || !part.h.Leads() {
 			row.ErrorCode, row.LowWatermark = kerr.NotLeaderForPartition.Code, -1
+			w.b.waits.endOf(&w.pendingWait, part.index, kerr.NotLeaderForPartition.Error())
 			return true
 		}
 		row.LowWatermark = int64(w.b.lowWatermark(part.h))
-		return event.Offset(row.LowWatermark) >= part.needs
+		if event.Offset(row.LowWatermark) < part.needs {
+			return false
+		}
+		w.b.waits.endOf(&w.pendingWait, part.index, "satisfied")
+		return true
 	})
 	if len(w.parts) == 0 {
 		w.answer("satisfied")
@@ -156,11 +164,14 @@ func (w *deleteWait) answer(outcome string) {
 	b := w.b
 	b.deletions = slices.DeleteFunc(b.deletions, func(x *deleteWait) bool { return x == w })
 	b.waits.end(&w.pendingWait, outcome)
-	var told answered
-	if len(w.response.Topics) > 0 && len(w.response.Topics[0].Partitions) > 0 {
-		t, p := &w.response.Topics[0], &w.response.Topics[0].Partitions[0]
-		told = answered{code: p.ErrorCode, topic: t.Topic, partition: p.Partition,
-			offset: event.Offset(p.LowWatermark)}
+	var told []answered
+	for i := range w.response.Topics {
+		t := &w.response.Topics[i]
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			told = append(told, answered{code: p.ErrorCode, topic: t.Topic, partition: p.Partition,
+				offset: event.Offset(p.LowWatermark)})
+		}
 	}
-	b.answer(w.call, w.response, told)
+	b.answer(w.call, w.response, told...)
 }

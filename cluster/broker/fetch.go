@@ -254,7 +254,8 @@ func (f *fetchWait) answer(results []fetchResult) {
 	response := kmsg.NewPtrFetchResponse()
 	response.Version = f.version
 	out := &FetchAnswer{Response: response}
-	var told answered
+	var one [1]answered
+	told := one[:0]
 	incremental := f.session != nil && f.session.incremental
 	if f.session != nil {
 		response.SessionID = f.session.id
@@ -267,18 +268,23 @@ func (f *fetchWait) answer(results []fetchResult) {
 		}
 		w.told(r)
 		f.add(out, w, r)
-		if told.topic == "" || told.records == 0 && r.records.Records > 0 {
-			told.topic, told.partition = w.topic, w.index
-			told.offset, told.code = r.records.FirstOffset, r.code
+		hasNews := r.records.Records > 0 || r.code != 0
+		if hasNews && len(told) > 0 && told[0].idle {
+			told = told[:0] // what has no news is told where nothing has
 		}
-		told.records += int32(r.records.Records)
-		told.bytes += int32(r.records.Bytes)
+		if hasNews || len(told) == 0 {
+			told = append(told, answered{code: r.code, topic: w.topic, partition: w.index,
+				offset: r.records.FirstOffset, records: int32(r.records.Records),
+				bytes: int32(r.records.Bytes), idle: !hasNews})
+		}
 	}
 	if f.session != nil {
 		f.session.rotate()
 	}
-	told.idle = told.records == 0 && told.code == 0
-	f.b.answer(f.call, out, told)
+	if len(told) == 0 {
+		told = append(told, answered{idle: true})
+	}
+	f.b.answer(f.call, out, told...)
 }
 
 func (r *fetchResult) isNews(w *wanted) bool {

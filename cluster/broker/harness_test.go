@@ -33,7 +33,7 @@ type place struct {
 }
 
 // told keeps the events that tests look at.
-type told struct{ lines, asks []string }
+type told struct{ lines, asks, waits []string }
 
 func (c *told) Publish(full *event.Chunk) *event.Chunk {
 	for i := range full.Records {
@@ -41,6 +41,19 @@ func (c *told) Publish(full *event.Chunk) *event.Chunk {
 			c.lines = append(c.lines, string(full.AppendJSON(nil, &full.Records[i])))
 		}
 		switch r := &full.Records[i]; r.Kind {
+		case event.KindPartitionReceived:
+			e := full.PartitionReceived(r)
+			c.waits = append(c.waits, fmt.Sprintf("%d records for %d", e.Records, e.Partition))
+		case event.KindWaitBegan:
+			if e := full.WaitBegan(r); e.What == "produce" {
+				c.waits = append(c.waits, fmt.Sprintf("wait %d: %d to %d", e.Wait, e.Partition, e.Needs))
+			}
+		case event.KindWaitEnded:
+			e := full.WaitEnded(r)
+			c.waits = append(c.waits, fmt.Sprintf("wait %d: %s", e.Wait, e.Outcome))
+		case event.KindPartitionAnswered:
+			e := full.PartitionAnswered(r)
+			c.waits = append(c.waits, fmt.Sprintf("%d answered %d at %d", e.Partition, e.ErrorCode, e.Offset))
 		case event.KindFetchPositionChanged:
 			e := full.FetchPositionChanged(r)
 			c.asks = append(c.asks, fmt.Sprintf("%s-%d@%d", e.Topic, e.Partition, e.Offset))

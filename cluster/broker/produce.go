@@ -28,8 +28,7 @@ type produceWait struct {
 	response *kmsg.ProduceResponse
 	parts    []*producePart
 	open     int
-	topic    string // the first, which events name; the request may have its id only
-	needs    event.WaitBegan
+	topics   []string // their names; the request may have their ids only
 	ended    bool
 	// strayTransaction says that a batch is transactional and the request has no transactional id.
 	strayTransaction bool
@@ -40,6 +39,7 @@ type produceWait struct {
 		rows     [1]kmsg.ProduceResponseTopicPartition
 		part     producePart
 		parts    [1]*producePart
+		names    [1]string
 	}
 }
 
@@ -48,6 +48,7 @@ type producePart struct {
 	wait       *produceWait
 	p          *partition.Partition
 	topic, row int
+	index      int // among the parts
 	needs      event.Offset
 }
 
@@ -63,7 +64,7 @@ func (b *Broker) produceVerified(call *world.Call, r *Request) {
 	if len(body.Topics) != 1 {
 		w.response.Topics = make([]kmsg.ProduceResponseTopic, len(body.Topics))
 	}
-	w.parts = w.one.parts[:0]
+	w.parts, w.topics = w.one.parts[:0], w.one.names[:0]
 	w.strayTransaction = transactionWithoutID(body, r)
 	next := 0
 	for i := range body.Topics {
@@ -78,10 +79,20 @@ func (b *Broker) produceVerified(call *world.Call, r *Request) {
 	case w.open == 0:
 		w.answer("")
 	default:
-		w.needs.What, w.needs.For = "produce", call.From
 		b.waits.begin(&w.pendingWait, time.Duration(max(body.TimeoutMillis, 0))*time.Millisecond,
-			w.needs)
+			w.needs()...)
 	}
+}
+
+// needs lists what the request waits for.
+func (w *produceWait) needs() []event.WaitBegan {
+	var one [1]event.WaitBegan
+	needs := one[:0]
+	for _, part := range w.parts {
+		needs = append(needs, event.WaitBegan{What: "produce", For: w.call.From, Topic: part.p.Topic,
+			Partition: part.p.Index, Needs: part.needs})
+	}
+	return needs
 }
 
 func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
@@ -95,9 +106,7 @@ func (b *Broker) produceTopic(w *produceWait, r *Request, i, next int) int {
 			name = known.Name
 		}
 	}
-	if i == 0 {
-		w.topic = name
-	}
+	w.topics = append(w.topics, name)
 	out.Partitions = w.one.rows[:]
 	if len(w.request.Topics) != 1 || len(topic.Partitions) != 1 {
 		out.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(topic.Partitions))
@@ -163,11 +172,8 @@ func (b *Broker) producePartition(w *produceWait, r *Request, batch *Batch, topi
 	if len(w.parts) > 0 {
 		part = &producePart{}
 	}
-	*part = producePart{wait: w, p: h.Partition, topic: i, row: j, needs: needs}
+	*part = producePart{wait: w, p: h.Partition, topic: i, row: j, index: len(w.parts), needs: needs}
 	h.WaitForHighWatermark(needs, part)
-	if w.open == 0 {
-		w.needs = event.WaitBegan{Topic: topic, Partition: out.Partition, Needs: needs}
-	}
 	w.parts = append(w.parts, part)
 	w.open++
 }
@@ -266,14 +272,16 @@ func (part *producePart) Passed(_ *partition.Partition, code int16) {
 	if code != 0 {
 		w.response.Topics[part.topic].Partitions[part.row].ErrorCode = code
 	}
+	outcome := "satisfied"
+	if code != 0 {
+		outcome = kerr.ErrorForCode(code).Error()
+	}
 	w.open--
 	if w.open == 0 {
-		outcome := "satisfied"
-		if code != 0 {
-			outcome = kerr.ErrorForCode(code).Error()
-		}
 		w.answer(outcome)
+		return
 	}
+	w.b.waits.endOf(&w.pendingWait, part.index, outcome)
 }
 
 // expired, of waiter: the request's own timeout passed; the records stay.
@@ -291,17 +299,21 @@ func (w *produceWait) expired() {
 func (w *produceWait) answer(outcome string) {
 	w.ended = true
 	w.b.waits.end(&w.pendingWait, outcome)
-	w.b.answer(w.call, w.response, w.facts())
+	w.b.answer(w.call, w.response, w.facts()...)
 }
 
-func (w *produceWait) facts() answered {
-	var a answered
-	if len(w.response.Topics) > 0 && len(w.response.Topics[0].Partitions) > 0 {
-		p := &w.response.Topics[0].Partitions[0]
-		a = answered{code: p.ErrorCode, topic: w.topic, partition: p.Partition,
-			offset: event.Offset(p.BaseOffset)}
+// facts lists what each partition is told.
+func (w *produceWait) facts() []answered {
+	var one [1]answered
+	facts := one[:0]
+	for i := range w.response.Topics {
+		for j := range w.response.Topics[i].Partitions {
+			p := &w.response.Topics[i].Partitions[j]
+			facts = append(facts, answered{code: p.ErrorCode, topic: w.topics[i],
+				partition: p.Partition, offset: event.Offset(p.BaseOffset)})
+		}
 	}
-	return a
+	return facts
 }
 
 // answerUnacknowledged says nothing, or closes the connection after an error so that the client
@@ -311,12 +323,12 @@ func (w *produceWait) answerUnacknowledged() {
 		for j := range w.response.Topics[i].Partitions {
 			if code := w.response.Topics[i].Partitions[j].ErrorCode; code != 0 {
 				w.b.answer(w.call, &Close{Reason: "produce with acks=0 failed: " +
-					kerr.ErrorForCode(code).Error()}, w.facts())
+					kerr.ErrorForCode(code).Error()}, w.facts()...)
 				return
 			}
 		}
 	}
-	w.b.answer(w.call, &NoAnswer{}, w.facts())
+	w.b.answer(w.call, &NoAnswer{}, w.facts()...)
 }
 
 func isInternal(topic string) bool {

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,57 @@ func TestAnswerToAProduceByTopicIDIsToldWithTheName(t *testing.T) {
 	told := p.events.lines[len(p.events.lines)-1]
 	if row.ErrorCode != 0 || !strings.Contains(told, `"topic":"orders"`) {
 		t.Errorf("answered %+v, told %s", row, told)
+	}
+}
+
+// A client's request brings batches for many partitions, and each waits and is answered by itself.
+func TestEventsTellEachPartitionOfAProduce(t *testing.T) {
+	p := startBroker(t, registered(brokerID, false), registered(otherID, false), topic(1, "orders"),
+		led(1, 0, brokerID, otherID), led(1, 1, brokerID), led(1, 2, brokerID, otherID))
+	body := kmsg.NewPtrProduceRequest()
+	body.Version, body.Acks, body.TimeoutMillis = 9, -1, 1000
+	request := &Request{Key: 0, Version: 9, Body: body}
+	orders := kmsg.ProduceRequestTopic{Topic: "orders"}
+	for index := range int32(3) {
+		b := record.NewBuilder()
+		for range index + 1 {
+			b.Add(p.now(), nil, []byte("value"))
+		}
+		bytes := sealed(t, b)
+		facts, bad := record.Validate(bytes, record.Validation{InflatedMax: 1 << 20})
+		request.Batches = append(request.Batches,
+			Batch{Buffer: record.Buffer{Bytes: bytes}, Facts: facts, Err: bad})
+		orders.Partitions = append(orders.Partitions, kmsg.ProduceRequestTopicPartition{Partition: index})
+	}
+	body.Topics = []kmsg.ProduceRequestTopic{orders}
+	var answer any
+	p.client.Request(brokerID, "Produce", request, time.Minute, func(body any, _ error) { answer = body })
+	p.until("the batch is there", func() bool {
+		return p.broker().Partition("orders", 2).Log.LogEndOffset() == 3
+	})
+	p.follow(0, 1, 0) // of partition 0
+	p.follow(1, 1, 0)
+	p.until("answered", func() bool { return answer != nil })
+	if code := answer.(*kmsg.ProduceResponse).Topics[0].Partitions[2].ErrorCode; code != 7 {
+		t.Errorf("partition 2 was answered %d", code)
+	}
+	var wait, other int
+	if len(p.events.waits) > 3 {
+		_, _ = fmt.Sscanf(p.events.waits[2], "wait %d:", &wait)
+		_, _ = fmt.Sscanf(p.events.waits[3], "wait %d:", &other)
+	}
+	want := []string{"2 records for 1", "3 records for 2", fmt.Sprintf("wait %d: 0 to 1", wait),
+		fmt.Sprintf("wait %d: 2 to 3", other), fmt.Sprintf("wait %d: satisfied", wait),
+		fmt.Sprintf("wait %d: timed-out", other), "1 answered 0 at 0", "2 answered 7 at 0"}
+	got := slices.DeleteFunc(p.events.waits, func(line string) bool { // the follower's fetches
+		return strings.HasSuffix(line, ": timed-out") && line != want[5] ||
+			strings.HasSuffix(line, ": satisfied") && line != want[4]
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("told %q\nwant %q", got, want)
+	}
+	if told := p.events.lines[len(p.events.lines)-1]; !strings.Contains(told, `"partition":0`) {
+		t.Errorf("the response tells %s", told)
 	}
 }
 

@@ -21,7 +21,7 @@ type clientConnection struct {
 	produces []queuedProduce
 }
 
-// answered is what an answer's event tells.
+// answered is what an answer's events tell of one partition.
 type answered struct {
 	code      int16
 	topic     string
@@ -270,13 +270,8 @@ func (b *Broker) received(call *world.Call, r *Request) {
 	switch body := r.Body.(type) {
 	case *kmsg.ProduceRequest:
 		e.Acks = int32(body.Acks)
-		if len(body.Topics) > 0 && len(body.Topics[0].Partitions) > 0 {
-			e.Topic, e.Partition = b.topicName(body.Topics[0].Topic, body.Topics[0].TopicID),
-				body.Topics[0].Partitions[0].Partition
-		}
-		for i := range r.Batches {
-			e.Records += r.Batches[i].Facts.RecordsCount
-		}
+		b.receivedProduce(e, body, r)
+		return
 	case *kmsg.FetchRequest:
 		if len(body.Topics) > 0 && len(body.Topics[0].Partitions) > 0 {
 			p := &body.Topics[0].Partitions[0]
@@ -285,8 +280,35 @@ func (b *Broker) received(call *world.Call, r *Request) {
 		}
 		e.Idle = len(body.Topics) == 0
 	}
+	b.emitReceived(r, e)
+}
+
+func (b *Broker) emitReceived(r *Request, e event.RequestReceived) {
 	r.received = e.Emit(b.env.Events, event.RuleNone)
 	b.env.Events.Cause = r.received
+}
+
+// receivedProduce tells of the first partition with the request, and of each other by itself.
+func (b *Broker) receivedProduce(e event.RequestReceived, body *kmsg.ProduceRequest, r *Request) {
+	next := 0
+	for i := range body.Topics {
+		topic := &body.Topics[i]
+		name := b.topicName(topic.Topic, topic.TopicID)
+		for j := range topic.Partitions {
+			partition, records := topic.Partitions[j].Partition, r.Batches[next].Facts.RecordsCount
+			if next == 0 {
+				e.Topic, e.Partition, e.Records = name, partition, records
+				b.emitReceived(r, e)
+			} else {
+				event.PartitionReceived{Connection: e.Connection, Request: r.id, API: e.API, Topic: name,
+					Partition: partition, Records: records}.Emit(b.env.Events, event.RuleNone)
+			}
+			next++
+		}
+	}
+	if next == 0 {
+		b.emitReceived(r, e)
+	}
 }
 
 func (b *Broker) topicName(name string, id event.UUID) string {
@@ -298,10 +320,22 @@ func (b *Broker) topicName(name string, id event.UUID) string {
 	return name
 }
 
-// answer sends a response and emits what it told.
-func (b *Broker) answer(call *world.Call, body any, a answered) {
+// answer sends a response and emits what it told: of the first partition with the response, of each
+// other by itself.
+func (b *Broker) answer(call *world.Call, body any, told ...answered) {
 	if b.env.Events.On() {
 		r := call.Body.(*Request)
+		var a answered
+		if len(told) > 0 {
+			a = told[0]
+		}
+		for i := 1; i < len(told); i++ {
+			other := &told[i]
+			event.PartitionAnswered{Connection: call.From, Request: r.id, API: kmsg.NameForKey(r.Key),
+				ErrorCode: int32(other.code), Topic: other.topic, Partition: other.partition,
+				Offset: other.offset, Records: other.records, Bytes: other.bytes}.
+				Emit(b.env.Events, event.RuleNone)
+		}
 		event.ResponseSent{Connection: call.From, Request: r.id, API: kmsg.NameForKey(r.Key),
 			ErrorCode: int32(a.code), Topic: a.topic, Partition: a.partition, Offset: a.offset,
 			Records: a.records, Bytes: a.bytes, Idle: a.idle}.Emit(b.env.Events, event.RuleNone)

@@ -37,9 +37,10 @@ type markersWait struct {
 
 // markerPart is one partition of it.
 type markerPart struct {
-	wait                 *markersWait
-	p                    *partition.Partition
-	marker, topic, index int
+	wait               *markersWait
+	p                  *partition.Partition
+	marker, topic, row int
+	index              int // among the parts
 }
 
 func (b *Broker) takeMarkers(body *kmsg.WriteTxnMarkersRequest, reply func(kmsg.Response)) {
@@ -47,7 +48,7 @@ func (b *Broker) takeMarkers(body *kmsg.WriteTxnMarkersRequest, reply func(kmsg.
 	w.waiter = w
 	w.response.Version = body.Version
 	w.response.Markers = make([]kmsg.WriteTxnMarkersResponseMarker, len(body.Markers))
-	facts := event.WaitBegan{What: "marker", For: b.env.ID()}
+	var waits []event.WaitBegan
 	for i := range body.Markers {
 		asked, out := &body.Markers[i], &w.response.Markers[i]
 		out.ProducerID = asked.ProducerID
@@ -62,12 +63,13 @@ func (b *Broker) takeMarkers(body *kmsg.WriteTxnMarkersRequest, reply func(kmsg.
 				if code != 0 || h.HighWatermark() >= needs {
 					continue
 				}
-				part := &markerPart{wait: w, p: h.Partition, marker: i, topic: j, index: k}
+				part := &markerPart{wait: w, p: h.Partition, marker: i, topic: j, row: k,
+					index: len(w.parts)}
 				h.WaitForHighWatermark(needs, part)
 				w.parts = append(w.parts, part)
-				if w.open++; w.open == 1 {
-					facts.Topic, facts.Partition, facts.Needs = t.Topic, index, needs
-				}
+				w.open++
+				waits = append(waits, event.WaitBegan{What: "marker", For: b.env.ID(), Topic: t.Topic,
+					Partition: index, Needs: needs})
 			}
 		}
 	}
@@ -75,7 +77,7 @@ func (b *Broker) takeMarkers(body *kmsg.WriteTxnMarkersRequest, reply func(kmsg.
 		reply(w.response)
 		return
 	}
-	b.waits.begin(&w.pendingWait, brokerRequestTimeout, facts)
+	b.waits.begin(&w.pendingWait, brokerRequestTimeout, waits...)
 }
 
 // appendMarker ends a transaction on one partition. needs is the high watermark that commits it.
@@ -124,22 +126,24 @@ func (part *markerPart) Passed(_ *partition.Partition, code int16) {
 	if w.ended {
 		return
 	}
-	part.row().ErrorCode = code
+	part.answer().ErrorCode = code
 	if w.open--; w.open == 0 {
 		w.answer("satisfied")
+		return
 	}
+	w.b.waits.endOf(&w.pendingWait, part.index, "satisfied")
 }
 
-func (part *markerPart) row() *kmsg.WriteTxnMarkersResponseMarkerTopicPartition {
-	return &part.wait.response.Markers[part.marker].Topics[part.topic].Partitions[part.index]
+func (part *markerPart) answer() *kmsg.WriteTxnMarkersResponseMarkerTopicPartition {
+	return &part.wait.response.Markers[part.marker].Topics[part.topic].Partitions[part.row]
 }
 
 // expired, of waiter: the markers stay, and whoever asked asks again.
 func (w *markersWait) expired() {
 	for _, part := range w.parts {
 		part.p.Forget(part)
-		if part.row().ErrorCode == 0 {
-			part.row().ErrorCode = kerr.RequestTimedOut.Code
+		if part.answer().ErrorCode == 0 {
+			part.answer().ErrorCode = kerr.RequestTimedOut.Code
 		}
 	}
 	w.answer("timed-out")

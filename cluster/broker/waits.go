@@ -23,6 +23,8 @@ type pendingWait struct {
 	at     int   // in the heap, -1 outside
 	idle   bool
 	began  event.Seq
+	told   []int64 // a wait for each of what it waits for, 0 where that ended
+	one    [1]int64
 }
 
 // waitSet holds all waiting requests of a broker by their deadlines, under one timer: a timer each
@@ -59,16 +61,32 @@ func (h *waitHeap) Pop() any {
 
 func (s *waitSet) init(b *Broker) { s.b = b }
 
-// begin adds a waiter and says so.
-func (s *waitSet) begin(w *pendingWait, limit time.Duration, what event.WaitBegan) {
+// begin adds a waiter and says so, of each thing that it waits for.
+func (s *waitSet) begin(w *pendingWait, limit time.Duration, what ...event.WaitBegan) {
 	env := s.b.env
-	w.id = env.NextID()
 	w.due = env.VirtualDue(limit)
-	w.idle = what.Idle
-	what.Wait, what.Due = w.id, w.due
-	w.began = what.Emit(env.Events, event.RuleNone)
+	w.idle = what[0].Idle
+	w.told = w.one[:0]
+	for i := range what {
+		what[i].Wait, what[i].Due = env.NextID(), w.due
+		w.told = append(w.told, what[i].Wait)
+		if began := what[i].Emit(env.Events, event.RuleNone); i == 0 {
+			w.began = began
+		}
+	}
+	w.id = w.told[0]
 	heap.Push(&s.heap, w)
 	s.arm()
+}
+
+// endOf says how one of the things that a waiter waits for ended, counted as they began; it waits on
+// for the others.
+func (s *waitSet) endOf(w *pendingWait, i int, outcome string) {
+	if i < len(w.told) && w.told[i] != 0 {
+		event.WaitEnded{Wait: w.told[i], Outcome: outcome, Idle: w.idle}.
+			Emit(s.b.env.Events, event.RuleNone)
+		w.told[i] = 0
+	}
 }
 
 // end takes a waiter out, if it is still in, and says how its wait ended.
@@ -79,8 +97,9 @@ func (s *waitSet) end(w *pendingWait, outcome string) {
 	if w.at >= 0 && w.at < len(s.heap) && s.heap[w.at] == w {
 		heap.Remove(&s.heap, w.at)
 	}
-	event.WaitEnded{Wait: w.id, Outcome: outcome, Idle: w.idle}.
-		Emit(s.b.env.Events, event.RuleNone)
+	for i := range w.told {
+		s.endOf(w, i, outcome)
+	}
 	w.id = 0
 }
 

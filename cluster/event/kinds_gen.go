@@ -25,78 +25,80 @@ const (
 	KindClientIdentified           Kind = 19
 	KindClientDisconnected         Kind = 20
 	KindRequestReceived            Kind = 21
-	KindResponseSent               Kind = 22
-	KindFetchPositionChanged       Kind = 23
-	KindFetchPartitionDropped      Kind = 24
-	KindWaitBegan                  Kind = 25
-	KindWaitEnded                  Kind = 26
-	KindLogOpened                  Kind = 27
-	KindBatchAppended              Kind = 28
-	KindRecordDescribed            Kind = 29
-	KindSegmentRolled              Kind = 30
-	KindSegmentDeleted             Kind = 31
-	KindLogStartOffsetMoved        Kind = 32
-	KindLogTruncated               Kind = 33
-	KindLeaderEpochStarted         Kind = 34
-	KindLogSynced                  Kind = 35
-	KindDuplicateSuppressed        Kind = 36
-	KindAppendRefused              Kind = 37
-	KindCleanerPassBegan           Kind = 38
-	KindSegmentsSwapped            Kind = 39
-	KindCleanerPassEnded           Kind = 40
-	KindLogDirFailed               Kind = 41
-	KindBecameLeader               Kind = 42
-	KindBecameFollower             Kind = 43
-	KindReplicaRemoved             Kind = 44
-	KindReplicaFetched             Kind = 45
-	KindHighWatermarkMoved         Kind = 46
-	KindIsrChangeProposed          Kind = 47
-	KindIsrChangeRefused           Kind = 48
-	KindIsrChanged                 Kind = 49
-	KindFollowerDiverged           Kind = 50
-	KindVoteStored                 Kind = 51
-	KindControllerStateChanged     Kind = 52
-	KindMetadataStored             Kind = 53
-	KindMetadataCommitted          Kind = 54
-	KindMetadataReplayed           Kind = 55
-	KindBrokerRegistered           Kind = 56
-	KindBrokerFenced               Kind = 57
-	KindBrokerUnfenced             Kind = 58
-	KindBrokerInControlledShutdown Kind = 59
-	KindTopicCreated               Kind = 60
-	KindTopicDeleted               Kind = 61
-	KindPartitionChanged           Kind = 62
-	KindConfigChanged              Kind = 63
-	KindProducerIDsAllocated       Kind = 64
-	KindRecordingTruncated         Kind = 65
-	KindGroupStateChanged          Kind = 66
-	KindGroupMemberJoined          Kind = 67
-	KindGroupMemberLeft            Kind = 68
-	KindRebalanceBegan             Kind = 69
-	KindRebalanceEnded             Kind = 70
-	KindOffsetCommitted            Kind = 71
-	KindClientStarted              Kind = 72
-	KindRecordsBuffered            Kind = 73
-	KindRecordsNotBuffered         Kind = 74
-	KindSendBlocked                Kind = 75
-	KindSendUnblocked              Kind = 76
-	KindBatchDrained               Kind = 77
-	KindBatchRequeued              Kind = 78
-	KindBatchBelieved              Kind = 79
-	KindProducerIDChanged          Kind = 80
-	KindClientTransactionChanged   Kind = 81
-	KindMembershipChanged          Kind = 82
-	KindPartitionAssigned          Kind = 83
-	KindPartitionRevoked           Kind = 84
-	KindPositionMoved              Kind = 85
-	KindRecordsPolled              Kind = 86
-	KindPositionCommitted          Kind = 87
-	KindCommitFailed               Kind = 88
-	KindTransactionStateChanged    Kind = 89
-	KindTransactionPartitionAdded  Kind = 90
-	KindTransactionBegan           Kind = 91
-	KindTransactionMarkerWritten   Kind = 92
-	KindLastStableOffsetMoved      Kind = 93
+	KindPartitionReceived          Kind = 22
+	KindPartitionAnswered          Kind = 23
+	KindResponseSent               Kind = 24
+	KindFetchPositionChanged       Kind = 25
+	KindFetchPartitionDropped      Kind = 26
+	KindWaitBegan                  Kind = 27
+	KindWaitEnded                  Kind = 28
+	KindLogOpened                  Kind = 29
+	KindBatchAppended              Kind = 30
+	KindRecordDescribed            Kind = 31
+	KindSegmentRolled              Kind = 32
+	KindSegmentDeleted             Kind = 33
+	KindLogStartOffsetMoved        Kind = 34
+	KindLogTruncated               Kind = 35
+	KindLeaderEpochStarted         Kind = 36
+	KindLogSynced                  Kind = 37
+	KindDuplicateSuppressed        Kind = 38
+	KindAppendRefused              Kind = 39
+	KindCleanerPassBegan           Kind = 40
+	KindSegmentsSwapped            Kind = 41
+	KindCleanerPassEnded           Kind = 42
+	KindLogDirFailed               Kind = 43
+	KindBecameLeader               Kind = 44
+	KindBecameFollower             Kind = 45
+	KindReplicaRemoved             Kind = 46
+	KindReplicaFetched             Kind = 47
+	KindHighWatermarkMoved         Kind = 48
+	KindIsrChangeProposed          Kind = 49
+	KindIsrChangeRefused           Kind = 50
+	KindIsrChanged                 Kind = 51
+	KindFollowerDiverged           Kind = 52
+	KindVoteStored                 Kind = 53
+	KindControllerStateChanged     Kind = 54
+	KindMetadataStored             Kind = 55
+	KindMetadataCommitted          Kind = 56
+	KindMetadataReplayed           Kind = 57
+	KindBrokerRegistered           Kind = 58
+	KindBrokerFenced               Kind = 59
+	KindBrokerUnfenced             Kind = 60
+	KindBrokerInControlledShutdown Kind = 61
+	KindTopicCreated               Kind = 62
+	KindTopicDeleted               Kind = 63
+	KindPartitionChanged           Kind = 64
+	KindConfigChanged              Kind = 65
+	KindProducerIDsAllocated       Kind = 66
+	KindRecordingTruncated         Kind = 67
+	KindGroupStateChanged          Kind = 68
+	KindGroupMemberJoined          Kind = 69
+	KindGroupMemberLeft            Kind = 70
+	KindRebalanceBegan             Kind = 71
+	KindRebalanceEnded             Kind = 72
+	KindOffsetCommitted            Kind = 73
+	KindClientStarted              Kind = 74
+	KindRecordsBuffered            Kind = 75
+	KindRecordsNotBuffered         Kind = 76
+	KindSendBlocked                Kind = 77
+	KindSendUnblocked              Kind = 78
+	KindBatchDrained               Kind = 79
+	KindBatchRequeued              Kind = 80
+	KindBatchBelieved              Kind = 81
+	KindProducerIDChanged          Kind = 82
+	KindClientTransactionChanged   Kind = 83
+	KindMembershipChanged          Kind = 84
+	KindPartitionAssigned          Kind = 85
+	KindPartitionRevoked           Kind = 86
+	KindPositionMoved              Kind = 87
+	KindRecordsPolled              Kind = 88
+	KindPositionCommitted          Kind = 89
+	KindCommitFailed               Kind = 90
+	KindTransactionStateChanged    Kind = 91
+	KindTransactionPartitionAdded  Kind = 92
+	KindTransactionBegan           Kind = 93
+	KindTransactionMarkerWritten   Kind = 94
+	KindLastStableOffsetMoved      Kind = 95
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -547,6 +549,66 @@ func (c *Chunk) RequestReceived(r *Record) RequestReceived {
 		Acks:       int32(r.Values[8]),
 		Bytes:      int32(r.Values[9]),
 		Idle:       r.Values[10] != 0,
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PartitionReceived) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPartitionReceived, rule)
+	r.Values[0] = int64(e.Connection)
+	r.Values[1] = int64(e.Request)
+	r.Values[2] = em.text(e.API)
+	r.Values[3] = em.text(e.Topic)
+	r.Values[4] = int64(e.Partition)
+	r.Values[5] = int64(e.Records)
+	return r.Seq
+}
+
+// PartitionReceived reads the fact back from a record of its kind.
+func (c *Chunk) PartitionReceived(r *Record) PartitionReceived {
+	return PartitionReceived{
+		Connection: NodeID(r.Values[0]),
+		Request:    int64(r.Values[1]),
+		API:        c.Text(r.Values[2]),
+		Topic:      c.Text(r.Values[3]),
+		Partition:  int32(r.Values[4]),
+		Records:    int32(r.Values[5]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e PartitionAnswered) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindPartitionAnswered, rule)
+	r.Values[0] = int64(e.Connection)
+	r.Values[1] = int64(e.Request)
+	r.Values[2] = em.text(e.API)
+	r.Values[3] = int64(e.ErrorCode)
+	r.Values[4] = em.text(e.Topic)
+	r.Values[5] = int64(e.Partition)
+	r.Values[6] = int64(e.Offset)
+	r.Values[7] = int64(e.Records)
+	r.Values[8] = int64(e.Bytes)
+	return r.Seq
+}
+
+// PartitionAnswered reads the fact back from a record of its kind.
+func (c *Chunk) PartitionAnswered(r *Record) PartitionAnswered {
+	return PartitionAnswered{
+		Connection: NodeID(r.Values[0]),
+		Request:    int64(r.Values[1]),
+		API:        c.Text(r.Values[2]),
+		ErrorCode:  int32(r.Values[3]),
+		Topic:      c.Text(r.Values[4]),
+		Partition:  int32(r.Values[5]),
+		Offset:     Offset(r.Values[6]),
+		Records:    int32(r.Values[7]),
+		Bytes:      int32(r.Values[8]),
 	}
 }
 
@@ -2511,7 +2573,7 @@ var generatedRows = []Row{
 		{"connection", Int32, "NodeID", ""},
 		{"reason", Text, "string", ""},
 	}},
-	{Kind: KindRequestReceived, Name: "RequestReceived", Area: "world", Emitted: "RequestReceived says that a request of an outside client reached this broker's queue.", Fields: []Field{
+	{Kind: KindRequestReceived, Name: "RequestReceived", Area: "world", Emitted: "RequestReceived says that a request of an outside client reached this broker's queue. The partition, the offset and the records are those of the first partition that it names.", Fields: []Field{
 		{"connection", Int32, "NodeID", ""},
 		{"request", Int64, "int64", ""},
 		{"api", Text, "string", ""},
@@ -2524,7 +2586,26 @@ var generatedRows = []Row{
 		{"bytes", Int32, "int32", "bytes"},
 		{"idle", Bool, "bool", ""},
 	}},
-	{Kind: KindResponseSent, Name: "ResponseSent", Area: "world", Emitted: "ResponseSent says that the answer to an outside client left the broker.", Fields: []Field{
+	{Kind: KindPartitionReceived, Name: "PartitionReceived", Area: "world", Emitted: "PartitionReceived says that the Produce that was just received brings records for another partition, too.", Fields: []Field{
+		{"connection", Int32, "NodeID", ""},
+		{"request", Int64, "int64", ""},
+		{"api", Text, "string", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"records", Int32, "int32", ""},
+	}},
+	{Kind: KindPartitionAnswered, Name: "PartitionAnswered", Area: "world", Emitted: "PartitionAnswered says what the answer that leaves next tells of another partition than the one that its ResponseSent names: each of a Produce or a DeleteRecords, and of a Fetch those with records or an error.", Fields: []Field{
+		{"connection", Int32, "NodeID", ""},
+		{"request", Int64, "int64", ""},
+		{"api", Text, "string", ""},
+		{"errorCode", Int32, "int32", ""},
+		{"topic", Text, "string", ""},
+		{"partition", Int32, "int32", ""},
+		{"offset", Int64, "Offset", ""},
+		{"records", Int32, "int32", ""},
+		{"bytes", Int32, "int32", "bytes"},
+	}},
+	{Kind: KindResponseSent, Name: "ResponseSent", Area: "world", Emitted: "ResponseSent says that the answer to an outside client left the broker. The partition and what is told of it are those of the first partition that has something to tell.", Fields: []Field{
 		{"connection", Int32, "NodeID", ""},
 		{"request", Int64, "int64", ""},
 		{"api", Text, "string", ""},
@@ -2547,7 +2628,7 @@ var generatedRows = []Row{
 		{"topic", Text, "string", ""},
 		{"partition", Int32, "int32", ""},
 	}},
-	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch. The partition is the first it waits for.", Fields: []Field{
+	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch. A produce, a marker or a deletion that waits for several partitions begins a wait for each, a fetch one that names the first.", Fields: []Field{
 		{"wait", Int64, "int64", ""},
 		{"what", Text, "string", ""},
 		{"topic", Text, "string", ""},
@@ -3107,6 +3188,10 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.ClientDisconnected(r)
 	case KindRequestReceived:
 		return c.RequestReceived(r)
+	case KindPartitionReceived:
+		return c.PartitionReceived(r)
+	case KindPartitionAnswered:
+		return c.PartitionAnswered(r)
 	case KindResponseSent:
 		return c.ResponseSent(r)
 	case KindFetchPositionChanged:

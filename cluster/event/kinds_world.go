@@ -133,7 +133,8 @@ type ClientDisconnected struct {
 	Reason     string
 }
 
-// RequestReceived says that a request of an outside client reached this broker's queue.
+// RequestReceived says that a request of an outside client reached this broker's queue. The partition,
+// the offset and the records are those of the first partition that it names.
 type RequestReceived struct {
 	Connection NodeID
 	Request    int64
@@ -148,7 +149,34 @@ type RequestReceived struct {
 	Idle       bool
 }
 
-// ResponseSent says that the answer to an outside client left the broker.
+// PartitionReceived says that the Produce that was just received brings records for another partition,
+// too.
+type PartitionReceived struct {
+	Connection NodeID
+	Request    int64
+	API        string
+	Topic      string
+	Partition  int32
+	Records    int32
+}
+
+// PartitionAnswered says what the answer that leaves next tells of another partition than the one that
+// its ResponseSent names: each of a Produce or a DeleteRecords, and of a Fetch those with records or an
+// error.
+type PartitionAnswered struct {
+	Connection NodeID
+	Request    int64
+	API        string
+	ErrorCode  int32
+	Topic      string
+	Partition  int32
+	Offset     Offset
+	Records    int32
+	Bytes      int32 `unit:"bytes"`
+}
+
+// ResponseSent says that the answer to an outside client left the broker. The partition and what is
+// told of it are those of the first partition that has something to tell.
 type ResponseSent struct {
 	Connection NodeID
 	Request    int64
@@ -160,6 +188,12 @@ type ResponseSent struct {
 	Records    int32
 	Bytes      int32 `unit:"bytes"`
 	Idle       bool
+}
+
+// OfPartition is what the answer tells of the partition that it names, as of any other.
+func (e ResponseSent) OfPartition() PartitionAnswered {
+	return PartitionAnswered{e.Connection, e.Request, e.API, e.ErrorCode, e.Topic, e.Partition, e.Offset,
+		e.Records, e.Bytes}
 }
 
 // FetchPositionChanged says that a connection, or a built-in consumer, asks this broker for a
@@ -181,8 +215,8 @@ type FetchPartitionDropped struct {
 }
 
 // WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached,
-// by the high watermark for a produce and by the log for a fetch. The partition is the first it waits
-// for.
+// by the high watermark for a produce and by the log for a fetch. A produce, a marker or a deletion
+// that waits for several partitions begins a wait for each, a fetch one that names the first.
 type WaitBegan struct {
 	Wait      int64
 	What      string // produce, fetch, follower-fetch

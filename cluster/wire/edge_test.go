@@ -90,10 +90,12 @@ func TestProduceBatchesAreSlicesOfTheFrameAndChecked(t *testing.T) {
 		batches []broker.Batch
 		id      string
 		topic   string
+		size    int
 	}
 	got := make(chan seen, 1)
 	s := start(t, func(call *world.Call, r *broker.Request) {
-		got <- seen{r.Batches, r.ClientID, r.Body.(*kmsg.ProduceRequest).Topics[0].Topic}
+		got <- seen{r.Batches, r.ClientID, r.Body.(*kmsg.ProduceRequest).Topics[0].Topic,
+			r.Bytes}
 		for i := range r.Batches {
 			r.Batches[i].Buffer.Retain() // the test's own
 		}
@@ -109,6 +111,9 @@ func TestProduceBatchesAreSlicesOfTheFrameAndChecked(t *testing.T) {
 		if len(r.batches) != 3 || r.id != "tester" || version < 13 && r.topic != "orders" {
 			t.Fatalf("version %d: %d batches, client %q, topic %q", version, len(r.batches),
 				r.id, r.topic)
+		}
+		if least := len(good) + len(bad); r.size <= least {
+			t.Errorf("version %d: %d bytes, with batches of %d", version, r.size, least)
 		}
 		if b := r.batches[0]; b.Err != nil || b.Facts.RecordsCount != 1 ||
 			!bytes.Equal(b.Buffer.Bytes, good) || b.Buffer.Slab == nil {

@@ -29,6 +29,7 @@ type header struct {
 	correlation  int32
 	clientID     []byte // in the frame
 	body         []byte // in the frame
+	size         int    // of the frame
 }
 
 var (
@@ -45,7 +46,7 @@ func parseHeader(frame []byte, flexible func(key, version int16) bool) (header, 
 	if flexible(h.key, h.version) {
 		r.tags()
 	}
-	h.body = r.b
+	h.body, h.size = r.b, len(frame)
 	return h, r.err
 }
 
@@ -116,7 +117,7 @@ func (p *parser) produce(h *header, slab *record.Slab) (*broker.Request, error) 
 		return nil, err
 	}
 	request.ClientID = p.intern(&p.clientID, h.clientID)
-	request.Key, request.Version = h.key, h.version
+	request.Key, request.Version, request.Bytes = h.key, h.version, h.size
 	for i := range request.Batches {
 		batch := &request.Batches[i]
 		batch.Buffer.Slab = slab
@@ -141,7 +142,7 @@ func (p *parser) other(h *header) (*broker.Request, error) {
 		return nil, fmt.Errorf("%s version %d: %w", Name(h.key), h.version, errDecoder)
 	}
 	request := &broker.Request{Key: h.key, Version: h.version, Body: body,
-		ClientID: p.intern(&p.clientID, h.clientID)}
+		Bytes: h.size, ClientID: p.intern(&p.clientID, h.clientID)}
 	if hello, is := body.(*kmsg.ApiVersionsRequest); is && h.version >= 3 {
 		request.Software = software(hello)
 	}

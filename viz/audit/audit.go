@@ -68,8 +68,30 @@ type request struct {
 	id   int64
 }
 
+// produced is a Produce without an answer: its first partition, which nearly all have alone, and the
+// others.
 type produced struct {
-	acks, records int32
+	acks   int32
+	first  brought
+	others []brought
+}
+
+// brought is how many records it has for one partition.
+type brought struct {
+	topic   string
+	index   int32
+	records int32
+}
+
+// recordsFor is how many it has for a partition: 1 at least, so that an offset stands for itself.
+func (p *produced) recordsFor(topic string, index int32) event.Offset {
+	at := p.first
+	if i := slices.IndexFunc(p.others, func(b brought) bool {
+		return b.topic == topic && b.index == index
+	}); i >= 0 {
+		at = p.others[i]
+	}
+	return event.Offset(max(at.records, 1))
 }
 
 // partition is what the auditor knows of one partition.
@@ -125,10 +147,22 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 			if len(a.requests) == requestsMax { // of clients that left before the answer, mostly
 				clear(a.requests)
 			}
-			a.requests[request{r.Node, e.Request}] = produced{e.Acks, e.Records}
+			a.requests[request{r.Node, e.Request}] = produced{acks: e.Acks,
+				first: brought{e.Topic, e.Partition, e.Records}}
 		}
+	case event.KindPartitionReceived:
+		e := c.PartitionReceived(r)
+		k := request{r.Node, e.Request}
+		if asked, known := a.requests[k]; known {
+			asked.others = append(asked.others, brought{e.Topic, e.Partition, e.Records})
+			a.requests[k] = asked
+		}
+	case event.KindPartitionAnswered:
+		a.answered(r.Node, c.PartitionAnswered(r))
 	case event.KindResponseSent:
-		a.responded(r.Node, c.ResponseSent(r))
+		e := c.ResponseSent(r)
+		a.answered(r.Node, e.OfPartition())
+		delete(a.requests, request{r.Node, e.Request})
 	case event.KindMetadataCommitted:
 		a.metadata = max(a.metadata, c.MetadataCommitted(r).HighWatermark)
 	case event.KindMetadataReplayed:
@@ -423,21 +457,16 @@ func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
 	p.committed = max(p.committed, e.After)
 }
 
-// responded checks that acks=all is answered only for what is committed.
-func (a *Auditor) responded(node event.NodeID, e event.ResponseSent) {
-	k := request{node, e.Request}
-	asked, known := a.requests[k]
-	if !known {
-		return
-	}
-	delete(a.requests, k)
-	if asked.acks != -1 || e.ErrorCode != 0 || e.Topic == "" {
+// answered checks that acks=all is answered only for what is committed.
+func (a *Auditor) answered(node event.NodeID, e event.PartitionAnswered) {
+	asked, known := a.requests[request{node, e.Request}]
+	if !known || asked.acks != -1 || e.ErrorCode != 0 || e.Topic == "" {
 		return
 	}
 	rep := a.replica(e.Topic, e.Partition, node)
-	// A request of several partitions tells the offset of its first one, and all its records.
-	if rep.leads && rep.highWatermark <= e.Offset {
-		a.blame("acks.all-waits", "node %d acknowledged offset %d of %s-%d, its high watermark is %d",
-			node, e.Offset, e.Topic, e.Partition, rep.highWatermark)
+	end := e.Offset + asked.recordsFor(e.Topic, e.Partition)
+	if rep.leads && rep.highWatermark < end {
+		a.blame("acks.all-waits", "node %d acknowledged %s-%d up to %d, its high watermark is %d",
+			node, e.Topic, e.Partition, end, rep.highWatermark)
 	}
 }

@@ -87,6 +87,32 @@ func TestAcknowledgementBeforeTheHighWatermarkIsBlamed(t *testing.T) {
 	s.judged(t, "acks.all-waits")
 }
 
+// Every partition of a request is judged, and every record of a batch.
+func TestAcknowledgementOfAnotherPartitionBeforeItsHighWatermarkIsBlamed(t *testing.T) {
+	for committed, promise := range map[event.Offset]string{0: "acks.all-waits", 4: "acks.all-waits", 5: ""} {
+		s := tell()
+		s.copied()
+		s.fetched()
+		s.moved()
+		event.PartitionChanged{Topic: "t", Partition: 1, Leader: 1, LeaderBefore: -1,
+			Isr: []event.NodeID{1}, Replicas: []event.NodeID{1}}.Emit(s.by[101], event.RuleNone)
+		event.BecameLeader{Topic: "t", Partition: 1, Isr: []event.NodeID{1}}.
+			Emit(s.by[1], event.RuleNone)
+		event.PartitionReceived{API: "Produce", Request: 1, Topic: "t", Partition: 1, Records: 5}.
+			Emit(s.by[1], event.RuleNone)
+		event.BatchAppended{Topic: "t", Partition: 1, Records: 5, LastOffset: 4, Leader: true}.
+			Emit(s.by[1], event.RuleNone)
+		if committed > 0 {
+			event.HighWatermarkMoved{Topic: "t", Partition: 1, After: committed}.
+				Emit(s.by[1], event.RuleNone)
+		}
+		event.PartitionAnswered{API: "Produce", Request: 1, Topic: "t", Partition: 1}.
+			Emit(s.by[1], event.RuleNone)
+		s.acked()
+		s.judged(t, promise)
+	}
+}
+
 func TestPushedCopyIsBlamed(t *testing.T) {
 	s := tell()
 	event.MessageSent{Message: 8, To: 2, API: "Fetch", Records: 1}.Emit(s.by[1], event.RuleNone)

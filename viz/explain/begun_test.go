@@ -61,6 +61,62 @@ func TestWhatAPowerCutTookIsSaidOfTheHighWatermarkAndTheLogEnd(t *testing.T) {
 	}
 }
 
+// A client's produce brings records for many partitions.
+func TestAnswersForEachPartitionOfAProduceAreItsOwn(t *testing.T) {
+	const timedOut = 7
+	client := event.FirstOutside
+	both := []emittable{
+		event.RequestReceived{Connection: client, Request: 5, API: "Produce", Topic: "plain", Acks: -1},
+		event.PartitionReceived{Connection: client, Request: 5, API: "Produce", Topic: "orders"},
+		event.WaitBegan{Wait: 8, What: "produce", For: client, Topic: "plain", Needs: 1, Due: 5e6},
+		event.WaitBegan{Wait: 9, What: "produce", For: client, Topic: "orders", Needs: 1, Due: 5e6}}
+	led(both...).hears(t, "ack", "One produce to orders-0 waits", "newest")
+	answered := append(both, event.WaitEnded{Wait: 9, Outcome: "satisfied"})
+	led(answered...).hears(t, "ack", "No produce to orders-0 waits", "newest")
+	answered = append(answered, event.WaitEnded{Wait: 8, Outcome: "timed-out"},
+		event.PartitionAnswered{Connection: client, Request: 5, API: "Produce", Topic: "orders"},
+		event.ResponseSent{Connection: client, Request: 5, API: "Produce", Topic: "plain",
+			ErrorCode: timedOut})
+	led(answered...).hears(t, "ack", "The newest acknowledgement, of offset 0, left", "TIMED_OUT")
+}
+
+func TestPassportOfARecordOfAnotherPartitionThanTheFirstOfItsRequestIsWhole(t *testing.T) {
+	const producer, consumer = event.FirstOutside, event.FirstOutside + 1
+	s := led()
+	cause := s.tell(1, event.RequestReceived{Connection: producer, Request: 5, API: "Produce",
+		Topic: "plain", Acks: 1})
+	leader := event.NewEmitter(s.log, &s.now, 1)
+	leader.Cause = cause
+	for _, fact := range []emittable{
+		event.PartitionReceived{Connection: producer, Request: 5, API: "Produce", Topic: "orders"},
+		event.BatchAppended{Topic: "orders", Records: 1, ProducerID: -1, Leader: true},
+		event.RecordDescribed{Topic: "orders", Key: "order-3", KeyBytes: 7},
+	} {
+		fact.Emit(leader, event.RuleNone)
+	}
+	event.HighWatermarkMoved{Topic: "orders", After: 1}.Emit(leader, event.RuleHighWatermarkMinOfIsr)
+	s.tell(1,
+		event.PartitionAnswered{Connection: producer, Request: 5, API: "Produce", Topic: "orders"},
+		event.ResponseSent{Connection: producer, Request: 5, API: "Produce", Topic: "plain", ErrorCode: 3},
+		event.PartitionAnswered{Connection: consumer, Request: 6, API: "Fetch", Topic: "orders", Records: 1},
+		event.ResponseSent{Connection: consumer, Request: 6, API: "Fetch", Topic: "plain", Records: 9})
+	film := s.film()
+	_, end := film.Range()
+	p, err := explain.PassportOf(film, explain.Record{Topic: "orders"}, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stations(p); got != "key received appended committed acked delivered" {
+		t.Errorf("%s: %+v", got, p.Steps)
+	}
+}
+
+func TestProduceThatNobodyWaitsForIsNotSaidToBeAcknowledged(t *testing.T) {
+	led(event.RequestReceived{Request: 5, API: "Produce", Topic: "orders"},
+		event.ResponseSent{Request: 5, API: "Produce", Topic: "orders"}).
+		hears(t, "ack", "No produce to orders-0 waits", "newest acknowledgement")
+}
+
 func TestFetchThatWaitsAtAPausedBrokerIsNotPromisedAnAnswer(t *testing.T) {
 	wait := event.WaitBegan{Wait: 9, What: "fetch", For: 2, Topic: "orders", Needs: 1, Due: 5e6}
 	led(wait).hears(t, "fetch", "It is answered at 5.0 ms at the latest", "paused")

@@ -91,12 +91,13 @@ func (j *journey) deliveries(w *witness, add adder) {
 	had := map[event.NodeID]bool{}
 	for _, f := range j.delivered {
 		to := f.Node
-		if f.Kind == event.KindResponseSent {
-			to = f.chunk.ResponseSent(f.Record).Connection
+		isSent := f.Kind != event.KindRecordsPolled
+		if isSent {
+			to = answerOf(f).Connection
 		}
 		switch {
 		case j.nature.control:
-		case !j.nature.known && f.Kind == event.KindResponseSent:
+		case !j.nature.known && isSent:
 			add("delivered", f, to, "What lies there is sent to %s.", w.who(to))
 		case !j.nature.known && j.isPassedOver(f):
 			add("passed-over", f, to, "%s passes over it.", capital(w.who(to)))

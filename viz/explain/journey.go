@@ -29,11 +29,11 @@ type journey struct {
 	goneEpoch  event.Epoch  // when a copy was cut last
 
 	request   *fact    // RequestReceived
-	answer    *fact    // ResponseSent
+	answer    *fact    // ResponseSent or PartitionAnswered
 	sent      *sending // its batch, of a built-in producer
 	attempt   *attempt // the one of sent that brought it here
 	retries   []*fact
-	delivered []*fact                       // ResponseSent or RecordsPolled
+	delivered []*fact                       // ResponseSent, PartitionAnswered or RecordsPolled
 	commits   []*fact                       // OffsetCommitted, one a group
 	newer     []*fact                       // RecordDescribed of later records with the same key
 	upTo      map[event.NodeID]event.Offset // where a cleaner's pass under way ends
@@ -103,9 +103,10 @@ func (j *journey) see(f *fact) {
 	case event.KindRecordsBuffered, event.KindBatchDrained, event.KindBatchRequeued,
 		event.KindBatchBelieved:
 		j.seeSending(f)
-	case event.KindMessageSent, event.KindMessageDelivered, event.KindRequestReceived:
+	case event.KindMessageSent, event.KindMessageDelivered, event.KindRequestReceived,
+		event.KindPartitionReceived:
 		j.seeWire(f)
-	case event.KindResponseSent:
+	case event.KindResponseSent, event.KindPartitionAnswered:
 		j.seeAnswer(f)
 	case event.KindRecordsPolled:
 		e := f.chunk.RecordsPolled(f.Record)

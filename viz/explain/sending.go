@@ -18,7 +18,7 @@ type attempt struct {
 	drained  *fact // BatchDrained
 	request  *fact // RequestReceived
 	appended *fact // BatchAppended of the leader that it reached
-	answer   *fact // ResponseSent
+	answer   *fact // ResponseSent or PartitionAnswered
 	failed   *fact // BatchRequeued
 }
 
@@ -36,13 +36,14 @@ type wire struct {
 	arrived  map[event.Seq]*attempt    // by the delivery
 	from     map[event.NodeID]*fact    // the last delivery to a built-in client
 	received map[event.Seq]*fact       // requests without an answer, by their event
+	here     map[event.Seq]bool        // those of them that bring records for the partition
 	brought  map[event.Seq]*attempt    // by the request that brought them
 }
 
 func newWire() wire {
 	return wire{map[ownBatch]*sending{}, map[event.NodeID]*attempt{}, map[int64]*attempt{},
 		map[event.Seq]*attempt{}, map[event.NodeID]*fact{}, map[event.Seq]*fact{},
-		map[event.Seq]*attempt{}}
+		map[event.Seq]bool{}, map[event.Seq]*attempt{}}
 }
 
 // seeSending takes in what a built-in producer says of a batch for the partition.
@@ -94,11 +95,19 @@ func (j *journey) seeWire(f *fact) {
 			j.wire.arrived[f.Seq] = a
 			delete(j.wire.sent, message)
 		}
+	case event.KindPartitionReceived:
+		if e := f.chunk.PartitionReceived(f.Record); j.isHere(e.Topic, e.Partition) {
+			j.wire.here[f.Cause] = true
+		}
 	case event.KindRequestReceived:
-		if f.chunk.RequestReceived(f.Record).API != "Produce" {
+		e := f.chunk.RequestReceived(f.Record)
+		if e.API != "Produce" {
 			return
 		}
 		j.wire.received[f.Seq] = f
+		if j.isHere(e.Topic, e.Partition) {
+			j.wire.here[f.Seq] = true
+		}
 		if a := j.wire.arrived[f.Cause]; a != nil {
 			a.request = f
 			j.wire.brought[f.Seq] = a
@@ -108,10 +117,11 @@ func (j *journey) seeWire(f *fact) {
 }
 
 func (j *journey) seeAnswer(f *fact) {
-	e := f.chunk.ResponseSent(f.Record)
+	e := answerOf(f)
+	isHere := j.isHere(e.Topic, e.Partition)
 	switch {
 	case e.API == "Produce":
-		if j.request != nil && j.answer == nil && f.Node == j.request.Node &&
+		if j.request != nil && j.answer == nil && f.Node == j.request.Node && isHere &&
 			e.Request == j.request.chunk.RequestReceived(j.request.Record).Request {
 			j.answer = f
 		}
@@ -119,13 +129,16 @@ func (j *journey) seeAnswer(f *fact) {
 			if request.chunk.RequestReceived(request.Record).Request != e.Request {
 				continue
 			}
-			if a := j.wire.brought[seq]; a != nil {
+			if a := j.wire.brought[seq]; a != nil && isHere {
 				a.answer = f
 			}
-			delete(j.wire.received, seq)
-			delete(j.wire.brought, seq)
+			if f.Kind == event.KindResponseSent {
+				delete(j.wire.received, seq)
+				delete(j.wire.here, seq)
+				delete(j.wire.brought, seq)
+			}
 		}
-	case e.API == "Fetch" && e.Records > 0 && j.isHere(e.Topic, e.Partition) &&
+	case e.API == "Fetch" && e.Records > 0 && isHere &&
 		j.covers(e.Offset, e.Offset+event.Offset(e.Records)) && j.holder(f.Node) &&
 		j.state.Program(e.Connection) == nil:
 		j.deliver(f)
@@ -154,8 +167,7 @@ func (j *journey) broughtBy(appended *fact) (request *fact, a *attempt) {
 func (j *journey) askedFor(node event.NodeID, e event.BatchAppended) (brought event.Seq) {
 	var outside []event.Seq
 	for seq, request := range j.wire.received {
-		r := request.chunk.RequestReceived(request.Record)
-		if request.Node != node || !j.isHere(r.Topic, r.Partition) {
+		if request.Node != node || !j.wire.here[seq] {
 			continue
 		}
 		a := j.wire.brought[seq]
@@ -280,7 +292,7 @@ func answered(w *witness, request, answer *fact, add adder) {
 	if request != nil && request.chunk.RequestReceived(request.Record).Acks == 0 {
 		return
 	}
-	e := answer.chunk.ResponseSent(answer.Record)
+	e := answerOf(answer)
 	kind, what := "acked", say("acknowledges its batch, at offset %d,", e.Offset)
 	if e.ErrorCode != 0 {
 		kind, what = "refused", "answers "+event.ErrorName(int16(e.ErrorCode))

@@ -143,7 +143,7 @@ func (w *witness) whyAck(a *Answer) {
 		a.Title = say("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
 	}
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
-		e := f.chunk.ResponseSent(f.Record)
+		e := answerOf(f)
 		if e.ErrorCode == 0 {
 			a.why(f, event.RuleNone, "The newest acknowledgement, of offset %d, left for %s at %s.",
 				e.Offset, w.who(e.Connection), clock(f.At))

@@ -18,7 +18,9 @@ type witness struct {
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
 	open   map[writer]*fact // TransactionBegan without a marker
-	names  map[event.NodeID]string
+	// unheard are the produces with acks=0 under way: nobody is told how they end.
+	unheard map[requested]bool
+	names   map[event.NodeID]string
 }
 
 // about is what makes one event the successor of another: what it says, and of whom.
@@ -30,7 +32,7 @@ type about struct {
 
 func newWitness(s *model.State, p *model.Partition) *witness {
 	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
-		open: map[writer]*fact{}, names: map[event.NodeID]string{}}
+		open: map[writer]*fact{}, unheard: map[requested]bool{}, names: map[event.NodeID]string{}}
 }
 
 // see keeps an event that concerns the partition, or the nodes and links under it.
@@ -55,11 +57,13 @@ func (w *witness) see(f *fact) {
 		w.waits[f.chunk.WaitBegan(f.Record).Wait] = f // a fetch waits for more than it names
 	case event.KindWaitEnded:
 		delete(w.waits, f.chunk.WaitEnded(f.Record).Wait)
-	case event.KindResponseSent:
-		e := f.chunk.ResponseSent(f.Record)
-		if e.API == "Produce" && w.isHere(e.Topic, e.Partition) {
-			w.newest[about{kind: f.Kind}] = f
+	case event.KindRequestReceived:
+		e := f.chunk.RequestReceived(f.Record)
+		if e.API == "Produce" && e.Acks == 0 {
+			w.unheard[requested{f.Node, e.Request}] = true
 		}
+	case event.KindResponseSent, event.KindPartitionAnswered:
+		w.seeAnswer(f)
 	case event.KindPartitionChanged:
 		w.seeChange(f)
 	case event.KindTransactionBegan, event.KindTransactionMarkerWritten,
@@ -77,6 +81,32 @@ func (w *witness) see(f *fact) {
 		}
 		w.newest[key] = f
 	}
+}
+
+// seeAnswer keeps the newest answer to a produce to the partition.
+func (w *witness) seeAnswer(f *fact) {
+	e := answerOf(f)
+	of := requested{f.Node, e.Request}
+	if e.API == "Produce" && w.isHere(e.Topic, e.Partition) && !w.unheard[of] {
+		w.newest[about{kind: event.KindResponseSent}] = f
+	}
+	if f.Kind == event.KindResponseSent {
+		delete(w.unheard, of)
+	}
+}
+
+// requested is one request at a broker.
+type requested struct {
+	node    event.NodeID
+	request int64
+}
+
+// answerOf is what the answer to a client tells of the partition that an event names.
+func answerOf(f *fact) event.PartitionAnswered {
+	if f.Kind == event.KindPartitionAnswered {
+		return f.chunk.PartitionAnswered(f.Record)
+	}
+	return f.chunk.ResponseSent(f.Record).OfPartition()
 }
 
 // isAnother says that what follows is told of another topic of this name.

@@ -18,6 +18,9 @@ func (s *State) applyWorld(c *event.Chunk, r *event.Record) {
 		s.Messages.remove(c.MessageDropped(r).Message)
 	case event.KindRequestReceived:
 		s.requestReceived(r.Node, c.RequestReceived(r))
+	case event.KindPartitionAnswered:
+		e := c.PartitionAnswered(r)
+		s.clients[e.Connection].countError(e.ErrorCode)
 	case event.KindResponseSent:
 		s.responseSent(c.ResponseSent(r))
 	case event.KindFetchPositionChanged:
@@ -259,12 +262,18 @@ func (c *Client) count(api string) {
 	})
 }
 
+func (c *Client) countError(code int32) {
+	if c != nil {
+		c.Errors += one(code != 0)
+	}
+}
+
 func (s *State) responseSent(e event.ResponseSent) {
 	client := s.clients[e.Connection]
 	if client == nil {
 		return
 	}
-	client.Errors += one(e.ErrorCode != 0)
+	client.countError(e.ErrorCode)
 	if client.Answered == nil {
 		client.Answered = new(Answer)
 	}

@@ -136,8 +136,9 @@ func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
-		"\tObject.entries(rows).map(([name, row]) => [name, make(row)]));\n" +
-		"const area = (area, rows) => each(rows, (text) => text[0] === \"~\" ?\n" +
+		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
+		"[name, make(row)]));\n" +
+		"const area = (area, rows) => each(rows, ([text]) => text[0] === \"~\" ?\n" +
 		"\t{ area, class: \"detail\", narration: text.slice(1) } :\n" +
 		"\t{ area, class: \"fact\", narration: text });\n\n" +
 		"export const kinds = {\n")
@@ -145,18 +146,18 @@ func kindsModule() []byte {
 	for _, row := range event.Rows() {
 		if row.Area != last {
 			if last != "" {
-				b.WriteString("}),\n")
+				b.WriteString("`),\n")
 			}
-			fmt.Fprintf(&b, "...area(%q, {\n", row.Area)
+			fmt.Fprintf(&b, "...area(%q, `\n", row.Area)
 			last = row.Area
 		}
 		mark := ""
 		if row.Class == event.Detail {
 			mark = "~"
 		}
-		fmt.Fprintf(&b, "%s: %q,\n", row.Name, mark+marked(row, row.Narration))
+		fmt.Fprintf(&b, "%s|%s\n", row.Name, mark+marked(row, row.Narration))
 	}
-	b.WriteString("}),\n};\n\n/** What narrates a kind in a state of its field after, or of that and its " +
+	b.WriteString("`),\n};\n\n/** What narrates a kind in a state of its field after, or of that and its " +
 		"reason. */\nexport const states = {\n")
 	for _, row := range event.Rows() {
 		if len(row.States) == 0 {
@@ -168,11 +169,11 @@ func kindsModule() []byte {
 		}
 		b.WriteString("},\n")
 	}
-	b.WriteString("};\n\nexport const rules = each({\n")
+	b.WriteString("};\n\nexport const rules = each(`\n")
 	for _, r := range event.Rules() {
-		fmt.Fprintf(&b, "%q: [%q, %q],\n", r.Name, r.Text, r.Source)
+		fmt.Fprintf(&b, "%s|%s|%s\n", r.Name, r.Text, r.Source)
 	}
-	b.WriteString("}, ([text, source]) => ({ text, source }));\n\n" +
+	b.WriteString("`, ([text, source]) => ({ text, source }));\n\n" +
 		"/** Kafka's names of the error codes from 1 on. */\nexport const errorNames = (\n")
 	for line := range slices.Chunk(event.ErrorNames(), namesInLine) {
 		fmt.Fprintf(&b, "%q +\n", strings.Join(line, " ")+" ")

@@ -157,7 +157,8 @@ const acksOf = (acks) => (acks === undefined ? '' : `acks=${acks === -1 ? 'all' 
 /** CreateTopics reads "create topics". */
 const wordsOf = (api) => api.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 
-function concerns({ focus }, { topic, partition }) {
+/** Whether something is about the partition on the stage. */
+export function concerns({ focus }, { topic, partition }) {
 	return focus !== null && topic === focus.topic && partition === focus.partition;
 }
 

@@ -23,6 +23,7 @@ export function applyWorld(state, event) {
 		case "MessageDropped": return remove(state.messages, "message", f.message);
 		case "RequestReceived": return requestReceived(state, event);
 		case "ResponseSent": return responseSent(state, event);
+		case "PartitionAnswered": return countError(findClient(state, f.connection), f);
 		case "FetchPositionChanged": return asked(state, event);
 		case "FetchPartitionDropped": return askDropped(state, event);
 		case "WaitBegan":
@@ -196,11 +197,15 @@ function requestReceived(state, event) {
 	client.openRequests.push(client.lastRequest);
 }
 
+function countError(client, { errorCode }) {
+	if (client && errorCode !== 0) client.errors++;
+}
+
 function responseSent(state, event) {
 	const f = event.fields;
 	const client = findClient(state, f.connection);
 	if (!client) return;
-	if (f.errorCode !== 0) client.errors++;
+	countError(client, f);
 	client.lastAnswer = {
 		request: f.request, api: f.api, errorCode: f.errorCode, partition: f.partition, topic: f.topic,
 		offset: f.offset, records: f.records, at: event.at,

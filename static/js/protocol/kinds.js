@@ -1,118 +1,120 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
 const each = (rows, make) => Object.fromEntries(
-	Object.entries(rows).map(([name, row]) => [name, make(row)]));
-const area = (area, rows) => each(rows, (text) => text[0] === "~" ?
+	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
+const area = (area, rows) => each(rows, ([text]) => text[0] === "~" ?
 	{ area, class: "detail", narration: text.slice(1) } :
 	{ area, class: "fact", narration: text });
 
 export const kinds = {
-...area("world", {
-WorldStarted: "A cluster begins, with seed {seed}.",
-NodeStarted: "{node} starts, incarnation {incarnation}.",
-NodeStopped: "{node} is gone ({how}).",
-NodePaused: "{node} stands still: it handles nothing.",
-NodeResumed: "{node} goes on with what waited for it.",
-LinkCut: "The link from {from} to {to} is cut.",
-LinkHealed: "The link from {from} to {to} passes messages again.",
-LinkDelayed: "Messages from {from} to {to} now take {latency}.",
-NodeClockChanged: "{node}'s clock is off by {offset}.",
-DiskFaultSet: "{node}'s disk is now: {fault}.",
-CommandRan: "Command: {command}",
-TimerArmed: "~{node} sets its timer {name}.",
-TimerFired: "~{node}'s timer {name} fires.",
-TimerCancelled: "~{node} cancels its timer {name}.",
-MessageSent: "~{node} sends {api} to {to}.",
-MessageDelivered: "~{node} receives a message from {from}.",
-MessageDropped: "A message from {from} to {to} will not arrive: {reason}.",
-ClientConnected: "A client connects to {node} from {address}.",
-ClientIdentified: "The client calls itself {clientId}.",
-ClientDisconnected: "A client's connection to {node} ends: {reason}.",
-RequestReceived: "~{node} receives {api} version {version}.",
-ResponseSent: "~{node} answers {api}: {errorCode}.",
-FetchPositionChanged: "~{connection} asks {node} for {topic}-{partition} from offset {#offset} on.",
-FetchPartitionDropped: "~{connection} no longer asks {node} for {topic}-{partition}.",
-WaitBegan: "~A {what} waits at {node} until {topic}-{partition} has all below offset {#needs}.",
-WaitEnded: "~What waited at {node} ends: {outcome}.",
-}),
-...area("log", {
-LogOpened: "{node} opens {topic}-{partition}: it ends at offset {#logEndOffset}.",
-BatchAppended: "~{node} appends {#records} records to {topic}-{partition} at offset {#baseOffset}.",
-RecordDescribed: "~Offset {#offset} of {topic}-{partition} holds {key}.",
-SegmentRolled: "{node} begins segment {#baseOffset} of {topic}-{partition}.",
-SegmentDeleted: "{node} deletes segment {#baseOffset} of {topic}-{partition}.",
-LogStartOffsetMoved: "On {node}, {topic}-{partition} now starts at offset {#after}.",
-LogTruncated: "{node} cuts {topic}-{partition} from {#before} back to {#after}.",
-LeaderEpochStarted: "{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {#startOffset}.",
-LogSynced: "~{node} has {topic}-{partition} on disk up to offset {#upTo}.",
-DuplicateSuppressed: "{node} recognises a retry: {topic}-{partition} has it at offset {#baseOffset}.",
-AppendRefused: "{node} refuses a batch for {topic}-{partition}, {errorCode}: {detail}.",
-CleanerPassBegan: "{node} begins to compact {topic}-{partition} below offset {#upTo}.",
-SegmentsSwapped: "{node} replaces {segments} segments of {topic}-{partition} from {#baseOffset} on: {recordsBefore} records before, {records} after.",
-CleanerPassEnded: "{node} has compacted {topic}-{partition} ({outcome}): {recordsBefore} records before, {recordsAfter} after.",
-LogDirFailed: "{node}'s log directory failed at {operation}: {error}.",
-}),
-...area("replica", {
-BecameLeader: "{node} leads {topic}-{partition} in epoch {leaderEpoch}.",
-BecameFollower: "{node} follows {leader} for {topic}-{partition} in epoch {leaderEpoch}.",
-ReplicaRemoved: "{node} no longer holds {topic}-{partition}.",
-ReplicaFetched: "~{node} learns from its fetch that {replica} has {topic}-{partition} up to {#offset}.",
-HighWatermarkMoved: "~On {node} the high watermark of {topic}-{partition} moves from {#before} to {#after}.",
-IsrChangeProposed: "{node} asks the controller for ISR {proposed} of {topic}-{partition}.",
-IsrChangeRefused: "The controller refuses {node}'s ISR for {topic}-{partition}: {errorCode}.",
-IsrChanged: "The ISR of {topic}-{partition} is now {isr}.",
-FollowerDiverged: "{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {#endOffset}.",
-}),
-...area("metadata", {
-VoteStored: "{node} stores its vote for {candidate} in term {term}.",
-ControllerStateChanged: "{node} is {state} in term {term}.",
-MetadataStored: "~{node} has the metadata log on disk up to {#logEndOffset}.",
-MetadataCommitted: "~The metadata log is committed up to {#highWatermark}.",
-MetadataReplayed: "~{node} has replayed the metadata log up to {#offset}.",
-BrokerRegistered: "{broker} is registered with broker epoch {brokerEpoch}.",
-BrokerFenced: "{broker} is fenced: the cluster counts it as absent.",
-BrokerUnfenced: "{broker} is unfenced.",
-BrokerInControlledShutdown: "{broker} hands over its leaderships.",
-TopicCreated: "Topic {topic} is created: {partitions} partitions, {replicationFactor} copies each.",
-TopicDeleted: "Topic {topic} is deleted.",
-PartitionChanged: "{topic}-{partition}: leader {leader}, epoch {leaderEpoch}, ISR {isr}.",
-ConfigChanged: "{resource}: {name} is now {value}.",
-ProducerIDsAllocated: "{broker} gets producer ids {first} to {next}, the last not included.",
-RecordingTruncated: "The recorder is full: events before {from} are no longer kept.",
-}),
-...area("group", {
-GroupStateChanged: "Group {group} is {after}, generation {generation}: {reason}.",
-GroupMemberJoined: "Member {member} joins group {group}: {reason}.",
-GroupMemberLeft: "Member {member} leaves group {group}: {reason}.",
-RebalanceBegan: "Group {group} rebalances: {reason}.",
-RebalanceEnded: "Group {group} has rebalanced, generation {generation}: {outcome}.",
-OffsetCommitted: "~Group {group} has committed {#offset} for {topic}-{partition}.",
-}),
-...area("client", {
-ClientStarted: "The {role} {name} begins.",
-RecordsBuffered: "~{node} puts {added} records into its batch for {topic}-{partition}, which then has {#records}.",
-RecordsNotBuffered: "{node} could not even buffer {#records} records for {topic}: {reason}.",
-SendBlocked: "{node} stands still and waits for {what}.",
-SendUnblocked: "{node} no longer waits: {outcome}.",
-BatchDrained: "~{node} sends a batch of {#records} records for {topic}-{partition} to {to}.",
-BatchRequeued: "{node} will send its batch for {topic}-{partition} again: {reason}.",
-BatchBelieved: "~{node} counts {#records} records for {topic}-{partition} as {belief}.",
-ProducerIDChanged: "{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}.",
-ClientTransactionChanged: "{node}'s transaction is now {after}: {reason}.",
-MembershipChanged: "{node} is {state} in group {group}: {reason}.",
-PartitionAssigned: "{node} now reads {topic}-{partition}.",
-PartitionRevoked: "{node} no longer reads {topic}-{partition}: {reason}.",
-PositionMoved: "{node} will read {topic}-{partition} from offset {#after}: {reason}.",
-RecordsPolled: "~{node} polls {#records} records of {topic}-{partition} from offset {#before}.",
-PositionCommitted: "~{node} hears that group {group} has offset {#offset} of {topic}-{partition} committed.",
-CommitFailed: "{node} could not commit its offsets: {reason}.",
-}),
-...area("txn", {
-TransactionStateChanged: "Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.",
-TransactionPartitionAdded: "{topic}-{partition} is part of transaction {transactionalId}.",
-TransactionBegan: "~On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {#firstOffset}.",
-TransactionMarkerWritten: "{node} has {commit} marker at offset {#offset} of {topic}-{partition}.",
-LastStableOffsetMoved: "~On {node} the last stable offset of {topic}-{partition} moves from {#before} to {#after}.",
-}),
+...area("world", `
+WorldStarted|A cluster begins, with seed {seed}.
+NodeStarted|{node} starts, incarnation {incarnation}.
+NodeStopped|{node} is gone ({how}).
+NodePaused|{node} stands still: it handles nothing.
+NodeResumed|{node} goes on with what waited for it.
+LinkCut|The link from {from} to {to} is cut.
+LinkHealed|The link from {from} to {to} passes messages again.
+LinkDelayed|Messages from {from} to {to} now take {latency}.
+NodeClockChanged|{node}'s clock is off by {offset}.
+DiskFaultSet|{node}'s disk is now: {fault}.
+CommandRan|Command: {command}
+TimerArmed|~{node} sets its timer {name}.
+TimerFired|~{node}'s timer {name} fires.
+TimerCancelled|~{node} cancels its timer {name}.
+MessageSent|~{node} sends {api} to {to}.
+MessageDelivered|~{node} receives a message from {from}.
+MessageDropped|A message from {from} to {to} will not arrive: {reason}.
+ClientConnected|A client connects to {node} from {address}.
+ClientIdentified|The client calls itself {clientId}.
+ClientDisconnected|A client's connection to {node} ends: {reason}.
+RequestReceived|~{node} receives {api} version {version}.
+PartitionReceived|~The {api} at {node} brings {#records} records for {topic}-{partition}.
+PartitionAnswered|~{node} answers {api} for {topic}-{partition}: {errorCode}.
+ResponseSent|~{node} answers {api}: {errorCode}.
+FetchPositionChanged|~{connection} asks {node} for {topic}-{partition} from offset {#offset} on.
+FetchPartitionDropped|~{connection} no longer asks {node} for {topic}-{partition}.
+WaitBegan|~A {what} waits at {node} until {topic}-{partition} has all below offset {#needs}.
+WaitEnded|~What waited at {node} ends: {outcome}.
+`),
+...area("log", `
+LogOpened|{node} opens {topic}-{partition}: it ends at offset {#logEndOffset}.
+BatchAppended|~{node} appends {#records} records to {topic}-{partition} at offset {#baseOffset}.
+RecordDescribed|~Offset {#offset} of {topic}-{partition} holds {key}.
+SegmentRolled|{node} begins segment {#baseOffset} of {topic}-{partition}.
+SegmentDeleted|{node} deletes segment {#baseOffset} of {topic}-{partition}.
+LogStartOffsetMoved|On {node}, {topic}-{partition} now starts at offset {#after}.
+LogTruncated|{node} cuts {topic}-{partition} from {#before} back to {#after}.
+LeaderEpochStarted|{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {#startOffset}.
+LogSynced|~{node} has {topic}-{partition} on disk up to offset {#upTo}.
+DuplicateSuppressed|{node} recognises a retry: {topic}-{partition} has it at offset {#baseOffset}.
+AppendRefused|{node} refuses a batch for {topic}-{partition}, {errorCode}: {detail}.
+CleanerPassBegan|{node} begins to compact {topic}-{partition} below offset {#upTo}.
+SegmentsSwapped|{node} replaces {segments} segments of {topic}-{partition} from {#baseOffset} on: {recordsBefore} records before, {records} after.
+CleanerPassEnded|{node} has compacted {topic}-{partition} ({outcome}): {recordsBefore} records before, {recordsAfter} after.
+LogDirFailed|{node}'s log directory failed at {operation}: {error}.
+`),
+...area("replica", `
+BecameLeader|{node} leads {topic}-{partition} in epoch {leaderEpoch}.
+BecameFollower|{node} follows {leader} for {topic}-{partition} in epoch {leaderEpoch}.
+ReplicaRemoved|{node} no longer holds {topic}-{partition}.
+ReplicaFetched|~{node} learns from its fetch that {replica} has {topic}-{partition} up to {#offset}.
+HighWatermarkMoved|~On {node} the high watermark of {topic}-{partition} moves from {#before} to {#after}.
+IsrChangeProposed|{node} asks the controller for ISR {proposed} of {topic}-{partition}.
+IsrChangeRefused|The controller refuses {node}'s ISR for {topic}-{partition}: {errorCode}.
+IsrChanged|The ISR of {topic}-{partition} is now {isr}.
+FollowerDiverged|{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {#endOffset}.
+`),
+...area("metadata", `
+VoteStored|{node} stores its vote for {candidate} in term {term}.
+ControllerStateChanged|{node} is {state} in term {term}.
+MetadataStored|~{node} has the metadata log on disk up to {#logEndOffset}.
+MetadataCommitted|~The metadata log is committed up to {#highWatermark}.
+MetadataReplayed|~{node} has replayed the metadata log up to {#offset}.
+BrokerRegistered|{broker} is registered with broker epoch {brokerEpoch}.
+BrokerFenced|{broker} is fenced: the cluster counts it as absent.
+BrokerUnfenced|{broker} is unfenced.
+BrokerInControlledShutdown|{broker} hands over its leaderships.
+TopicCreated|Topic {topic} is created: {partitions} partitions, {replicationFactor} copies each.
+TopicDeleted|Topic {topic} is deleted.
+PartitionChanged|{topic}-{partition}: leader {leader}, epoch {leaderEpoch}, ISR {isr}.
+ConfigChanged|{resource}: {name} is now {value}.
+ProducerIDsAllocated|{broker} gets producer ids {first} to {next}, the last not included.
+RecordingTruncated|The recorder is full: events before {from} are no longer kept.
+`),
+...area("group", `
+GroupStateChanged|Group {group} is {after}, generation {generation}: {reason}.
+GroupMemberJoined|Member {member} joins group {group}: {reason}.
+GroupMemberLeft|Member {member} leaves group {group}: {reason}.
+RebalanceBegan|Group {group} rebalances: {reason}.
+RebalanceEnded|Group {group} has rebalanced, generation {generation}: {outcome}.
+OffsetCommitted|~Group {group} has committed {#offset} for {topic}-{partition}.
+`),
+...area("client", `
+ClientStarted|The {role} {name} begins.
+RecordsBuffered|~{node} puts {added} records into its batch for {topic}-{partition}, which then has {#records}.
+RecordsNotBuffered|{node} could not even buffer {#records} records for {topic}: {reason}.
+SendBlocked|{node} stands still and waits for {what}.
+SendUnblocked|{node} no longer waits: {outcome}.
+BatchDrained|~{node} sends a batch of {#records} records for {topic}-{partition} to {to}.
+BatchRequeued|{node} will send its batch for {topic}-{partition} again: {reason}.
+BatchBelieved|~{node} counts {#records} records for {topic}-{partition} as {belief}.
+ProducerIDChanged|{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}.
+ClientTransactionChanged|{node}'s transaction is now {after}: {reason}.
+MembershipChanged|{node} is {state} in group {group}: {reason}.
+PartitionAssigned|{node} now reads {topic}-{partition}.
+PartitionRevoked|{node} no longer reads {topic}-{partition}: {reason}.
+PositionMoved|{node} will read {topic}-{partition} from offset {#after}: {reason}.
+RecordsPolled|~{node} polls {#records} records of {topic}-{partition} from offset {#before}.
+PositionCommitted|~{node} hears that group {group} has offset {#offset} of {topic}-{partition} committed.
+CommitFailed|{node} could not commit its offsets: {reason}.
+`),
+...area("txn", `
+TransactionStateChanged|Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.
+TransactionPartitionAdded|{topic}-{partition} is part of transaction {transactionalId}.
+TransactionBegan|~On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {#firstOffset}.
+TransactionMarkerWritten|{node} has {commit} marker at offset {#offset} of {topic}-{partition}.
+LastStableOffsetMoved|~On {node} the last stable offset of {topic}-{partition} moves from {#before} to {#after}.
+`),
 };
 
 /** What narrates a kind in a state of its field after, or of that and its reason. */
@@ -131,72 +133,72 @@ ClientTransactionChanged: { __proto__: null,
 },
 };
 
-export const rules = each({
-"hw.min-of-isr": ["The high watermark is the smallest log end offset of the in-sync replicas.", "KIP-101"],
-"hw.from-leader": ["A follower takes the leader's high watermark from a fetch response, capped at its own end.", "ReplicaFetcherThread"],
-"hw.frozen-under-min-isr": ["The high watermark stands still while the ISR is smaller than min.insync.replicas.", "KIP-966"],
-"produce.not-enough-replicas": ["acks=all is refused before the append when the ISR is smaller than min.insync.replicas.", "Partition.appendRecordsToLeader"],
-"produce.not-enough-replicas-after-append": ["The record is committed, but the ISR shrank below min.insync.replicas meanwhile.", "Partition.checkEnoughReplicasReachOffset"],
-"acks.all": ["acks=all answers once the high watermark has passed the last record.", "DelayedProduce"],
-"acks.1": ["acks=1 answers after the leader's own append.", "ReplicaManager"],
-"acks.0": ["acks=0 gets no answer at all.", "KafkaApis"],
-"isr.shrink-lag": ["A follower that has not caught up for replica.lag.time.max.ms leaves the ISR.", "Partition.maybeShrinkIsr"],
-"isr.shrink-fenced": ["A fenced broker is taken out of every ISR.", "ReplicationControlManager"],
-"isr.expand-caught-up": ["A follower at the high watermark, unfenced and of the current broker epoch, may rejoin.", "KIP-903"],
-"isr.only-by-controller": ["The leader proposes an ISR; it is one once the controller has committed it.", "KIP-497"],
-"election.assignment-order": ["The first live replica of the assignment that is in the ISR leads.", "PartitionChangeBuilder"],
-"election.from-elr": ["With an empty ISR a live eligible leader replica leads.", "KIP-966"],
-"election.last-known-leader": ["ISR and ELR are empty, so whoever led last leads again, although it may lack records.", "KIP-966"],
-"election.unclean": ["No safe replica lives; unclean.leader.election.enable, or who asked, takes any that lives.", "KIP-106"],
-"election.preferred": ["Leadership returns to the first replica of the assignment.", "KIP-460"],
-"election.nobody": ["No live replica may lead, so the partition is offline.", "PartitionChangeBuilder"],
-"broker.session-timeout": ["No heartbeat for broker.session.timeout.ms.", "BrokerHeartbeatManager"],
-"broker.unclean-shutdown": ["A broker that registers without its last epoch may have lost its tail.", "KIP-966"],
-"broker.epoch-fencing": ["A new incarnation fences the old one before anything else.", "KIP-631"],
-"broker.controlled-shutdown": ["A stopping broker hands its leaderships over first.", "KIP-631"],
-"broker.caught-up-with-metadata": ["A broker is unfenced once it has replayed its own registration.", "KIP-631"],
-"truncate.end-of-epoch": ["A follower cuts its log where the leader says that its last epoch ended.", "KIP-101, KIP-279"],
-"truncate.high-watermark": ["The rule before Kafka 0.11: cut the log at the own high watermark.", "KIP-101"],
-"truncate.torn-tail": ["After an unclean stop the log ends at its last valid batch.", "LogLoader"],
-"epoch.bump": ["Every election begins a leader epoch.", "KIP-101"],
-"roll.segment-bytes": ["The batch does not fit below segment.bytes.", "LogSegment.shouldRoll"],
-"roll.segment-ms": ["The segment's records span more than segment.ms.", "LogSegment.shouldRoll"],
-"roll.index-full": ["An index of the segment is full.", "LogSegment.shouldRoll"],
-"retention.ms": ["Every record of the segment is older than retention.ms.", "UnifiedLog.deleteOldSegments"],
-"retention.bytes": ["The partition is larger than retention.bytes.", "UnifiedLog.deleteOldSegments"],
-"retention.log-start-offset": ["The segment ends below the log start offset.", "UnifiedLog.deleteOldSegments"],
-"idempotence.duplicate": ["The batch's sequence is one of the producer's last five, so it is there already.", "KIP-98"],
-"idempotence.sequence-gap": ["The batch does not follow the producer's last sequence.", "KIP-98"],
-"idempotence.epoch-fencing": ["A producer with an older epoch may not write.", "KIP-98"],
-"quorum.election-timeout": ["A controller that hears from no leader campaigns.", "Raft"],
-"quorum.majority": ["A metadata record counts once a majority of the voters stored it.", "Raft, KIP-595"],
-"disk.fail-closed": ["After the first failed write or sync nothing more is written to that directory.", "LogDirFailureChannel"],
-"fetch.long-poll": ["A fetch with nothing to return waits for data or for its time to pass.", "DelayedFetch"],
-"replica.pulls": ["A follower's fetch offset says what it has; nobody pushes and nothing else tells.", "Partition.updateFollowerFetchState"],
-"group.initial-delay": ["An empty group waits group.initial.rebalance.delay.ms for more members.", "KIP-134"],
-"group.rebalance-timeout": ["Who has not joined or synced within the rebalance timeout is out.", "KIP-62"],
-"group.session-timeout": ["Who is not heard from for session.timeout.ms is out.", "ClassicGroup"],
-"group.assignment-stored": ["Members get their assignments once these are committed.", "GroupMetadataManager"],
-"group.offset-under-high-watermark": ["An offset is committed once the high watermark has passed its record.", "CoordinatorRuntime"],
-"cleaner.last-value": ["Compaction keeps the newest record of each key; a deletion goes after its horizon.", "KIP-534"],
-"cleaner.dirty-ratio": ["The never compacted part of the log is larger than min.cleanable.dirty.ratio.", "LogCleanerManager"],
-"cleaner.max-lag": ["A record has waited longer than max.compaction.lag.ms.", "KIP-354"],
-"producer.batch-full": ["A batch that has no room for another record is sent without waiting.", "batch.size"],
-"producer.linger": ["A batch is sent once linger.ms have passed since it was begun, full or not.", "linger.ms"],
-"producer.drain-now": ["A flush, a close, the end of a transaction or a full buffer sends every batch at once.", "RecordAccumulator.ready"],
-"producer.delivery-timeout": ["delivery.timeout.ms after a batch was begun the producer gives it up.", "KIP-91"],
-"producer.max-block": ["send() fails when it has waited max.block.ms for room or for metadata.", "BufferPool"],
-"producer.epoch-bump": ["An idempotent producer that cannot know what was appended goes on in a new epoch.", "KIP-360"],
-"consumer.auto-commit": ["poll() commits what earlier polls returned when auto.commit.interval.ms have passed.", "ConsumerCoordinator.maybeAutoCommitOffsetsAsync"],
-"consumer.auto-offset-reset": ["Without a valid committed offset the position is where auto.offset.reset says.", "OffsetFetcher.resetPositionsIfNeeded"],
-"consumer.max-poll-interval": ["A consumer that has not polled for max.poll.interval.ms leaves its group.", "KIP-62"],
-"txn.epoch-bump": ["Every transaction ends with the next producer epoch, so a late write is refused.", "KIP-890"],
-"txn.fencing": ["A second producer with the same transactional.id ends the first one's transaction.", "KIP-98"],
-"txn.timeout": ["A transaction that is open longer than transaction.timeout.ms is aborted.", "KIP-98"],
-"txn.all-markers": ["A transaction is complete once every partition of it has its marker.", "KIP-98"],
-"lso.first-unstable": ["read_committed sees nothing at or above the first transaction whose end is not committed.", "KIP-98"],
-"txn.verification": ["A batch of a transaction that its coordinator does not know of is refused.", "KIP-890"],
-}, ([text, source]) => ({ text, source }));
+export const rules = each(`
+hw.min-of-isr|The high watermark is the smallest log end offset of the in-sync replicas.|KIP-101
+hw.from-leader|A follower takes the leader's high watermark from a fetch response, capped at its own end.|ReplicaFetcherThread
+hw.frozen-under-min-isr|The high watermark stands still while the ISR is smaller than min.insync.replicas.|KIP-966
+produce.not-enough-replicas|acks=all is refused before the append when the ISR is smaller than min.insync.replicas.|Partition.appendRecordsToLeader
+produce.not-enough-replicas-after-append|The record is committed, but the ISR shrank below min.insync.replicas meanwhile.|Partition.checkEnoughReplicasReachOffset
+acks.all|acks=all answers once the high watermark has passed the last record.|DelayedProduce
+acks.1|acks=1 answers after the leader's own append.|ReplicaManager
+acks.0|acks=0 gets no answer at all.|KafkaApis
+isr.shrink-lag|A follower that has not caught up for replica.lag.time.max.ms leaves the ISR.|Partition.maybeShrinkIsr
+isr.shrink-fenced|A fenced broker is taken out of every ISR.|ReplicationControlManager
+isr.expand-caught-up|A follower at the high watermark, unfenced and of the current broker epoch, may rejoin.|KIP-903
+isr.only-by-controller|The leader proposes an ISR; it is one once the controller has committed it.|KIP-497
+election.assignment-order|The first live replica of the assignment that is in the ISR leads.|PartitionChangeBuilder
+election.from-elr|With an empty ISR a live eligible leader replica leads.|KIP-966
+election.last-known-leader|ISR and ELR are empty, so whoever led last leads again, although it may lack records.|KIP-966
+election.unclean|No safe replica lives; unclean.leader.election.enable, or who asked, takes any that lives.|KIP-106
+election.preferred|Leadership returns to the first replica of the assignment.|KIP-460
+election.nobody|No live replica may lead, so the partition is offline.|PartitionChangeBuilder
+broker.session-timeout|No heartbeat for broker.session.timeout.ms.|BrokerHeartbeatManager
+broker.unclean-shutdown|A broker that registers without its last epoch may have lost its tail.|KIP-966
+broker.epoch-fencing|A new incarnation fences the old one before anything else.|KIP-631
+broker.controlled-shutdown|A stopping broker hands its leaderships over first.|KIP-631
+broker.caught-up-with-metadata|A broker is unfenced once it has replayed its own registration.|KIP-631
+truncate.end-of-epoch|A follower cuts its log where the leader says that its last epoch ended.|KIP-101, KIP-279
+truncate.high-watermark|The rule before Kafka 0.11: cut the log at the own high watermark.|KIP-101
+truncate.torn-tail|After an unclean stop the log ends at its last valid batch.|LogLoader
+epoch.bump|Every election begins a leader epoch.|KIP-101
+roll.segment-bytes|The batch does not fit below segment.bytes.|LogSegment.shouldRoll
+roll.segment-ms|The segment's records span more than segment.ms.|LogSegment.shouldRoll
+roll.index-full|An index of the segment is full.|LogSegment.shouldRoll
+retention.ms|Every record of the segment is older than retention.ms.|UnifiedLog.deleteOldSegments
+retention.bytes|The partition is larger than retention.bytes.|UnifiedLog.deleteOldSegments
+retention.log-start-offset|The segment ends below the log start offset.|UnifiedLog.deleteOldSegments
+idempotence.duplicate|The batch's sequence is one of the producer's last five, so it is there already.|KIP-98
+idempotence.sequence-gap|The batch does not follow the producer's last sequence.|KIP-98
+idempotence.epoch-fencing|A producer with an older epoch may not write.|KIP-98
+quorum.election-timeout|A controller that hears from no leader campaigns.|Raft
+quorum.majority|A metadata record counts once a majority of the voters stored it.|Raft, KIP-595
+disk.fail-closed|After the first failed write or sync nothing more is written to that directory.|LogDirFailureChannel
+fetch.long-poll|A fetch with nothing to return waits for data or for its time to pass.|DelayedFetch
+replica.pulls|A follower's fetch offset says what it has; nobody pushes and nothing else tells.|Partition.updateFollowerFetchState
+group.initial-delay|An empty group waits group.initial.rebalance.delay.ms for more members.|KIP-134
+group.rebalance-timeout|Who has not joined or synced within the rebalance timeout is out.|KIP-62
+group.session-timeout|Who is not heard from for session.timeout.ms is out.|ClassicGroup
+group.assignment-stored|Members get their assignments once these are committed.|GroupMetadataManager
+group.offset-under-high-watermark|An offset is committed once the high watermark has passed its record.|CoordinatorRuntime
+cleaner.last-value|Compaction keeps the newest record of each key; a deletion goes after its horizon.|KIP-534
+cleaner.dirty-ratio|The never compacted part of the log is larger than min.cleanable.dirty.ratio.|LogCleanerManager
+cleaner.max-lag|A record has waited longer than max.compaction.lag.ms.|KIP-354
+producer.batch-full|A batch that has no room for another record is sent without waiting.|batch.size
+producer.linger|A batch is sent once linger.ms have passed since it was begun, full or not.|linger.ms
+producer.drain-now|A flush, a close, the end of a transaction or a full buffer sends every batch at once.|RecordAccumulator.ready
+producer.delivery-timeout|delivery.timeout.ms after a batch was begun the producer gives it up.|KIP-91
+producer.max-block|send() fails when it has waited max.block.ms for room or for metadata.|BufferPool
+producer.epoch-bump|An idempotent producer that cannot know what was appended goes on in a new epoch.|KIP-360
+consumer.auto-commit|poll() commits what earlier polls returned when auto.commit.interval.ms have passed.|ConsumerCoordinator.maybeAutoCommitOffsetsAsync
+consumer.auto-offset-reset|Without a valid committed offset the position is where auto.offset.reset says.|OffsetFetcher.resetPositionsIfNeeded
+consumer.max-poll-interval|A consumer that has not polled for max.poll.interval.ms leaves its group.|KIP-62
+txn.epoch-bump|Every transaction ends with the next producer epoch, so a late write is refused.|KIP-890
+txn.fencing|A second producer with the same transactional.id ends the first one's transaction.|KIP-98
+txn.timeout|A transaction that is open longer than transaction.timeout.ms is aborted.|KIP-98
+txn.all-markers|A transaction is complete once every partition of it has its marker.|KIP-98
+lso.first-unstable|read_committed sees nothing at or above the first transaction whose end is not committed.|KIP-98
+txn.verification|A batch of a transaction that its coordinator does not know of is refused.|KIP-890
+`, ([text, source]) => ({ text, source }));
 
 /** Kafka's names of the error codes from 1 on. */
 export const errorNames = (

@@ -2,7 +2,9 @@
 // also where the cluster delivers it at once; one that is still under way waits in the
 // middle of its arc.
 
-import { aggregate, flightOfClient, flightOfMessage, landing } from '../layout/flights.js';
+import {
+	aggregate, concerns, flightOfClient, flightOfMessage, landing,
+} from '../layout/flights.js';
 import { messageOf } from '../layout/scene.js';
 import { linkId } from '../view/wires.js';
 
@@ -24,6 +26,8 @@ export function createFlying(still) {
 	const busyUntil = new Map(); // by link
 	const answers = new Map(); // by message id: what an answer to a client inside tells
 	let answer = null; // the newest, which goes with the message that is sent next
+	let asked = null; // the newest request
+	let here = null; // what the next answer tells of the partition on the stage
 	let second = 0;
 	let flood = new Set();
 	let isRush = false;
@@ -79,6 +83,11 @@ export function createFlying(still) {
 		/** Takes the events that were just shown. */
 		take(events, scene, follow, now) {
 			let rank = 0;
+			const fly = (event, more) => {
+				const whole = { ...event, fields: { ...event?.fields, ...more } };
+				launch(flightOfClient(scene, whole, follow), now, true, rank++ % 8);
+				return whole;
+			};
 			for (const event of events) {
 				const { event: kind, fields } = event;
 				if (kind === 'MessageSent') {
@@ -88,9 +97,16 @@ export function createFlying(still) {
 					const flying = launched.get(`m${fields.message}`);
 					if (flying && kind === 'MessageDelivered') flying.isDelivered = true;
 					else if (flying) launched.delete(`m${fields.message}`);
-				} else if (kind === 'RequestReceived' || kind === 'ResponseSent') {
-					answer = kind === 'ResponseSent' ? event : null;
-					launch(flightOfClient(scene, event, follow), now, true, rank++ % 8);
+				} else if (kind === 'PartitionAnswered') {
+					if (concerns(scene, fields)) here = fields;
+				} else if (kind === 'PartitionReceived' && concerns(scene, fields)) {
+					fly(asked, fields);
+				} else if (kind === 'RequestReceived') {
+					answer = null;
+					fly(asked = event);
+				} else if (kind === 'ResponseSent') {
+					answer = fly(event, here);
+					here = null;
 				}
 			}
 		},
