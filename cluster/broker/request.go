@@ -17,7 +17,7 @@ type Request struct {
 	// Batches holds, for a Produce, the batches of its topics and partitions in the order of the
 	// request. Whoever answers the request releases them.
 	Batches []Batch
-	// Bytes is the size of the whole request without its length field, 0 for one of a built-in client.
+	// Bytes is the size of the whole request without its length field.
 	Bytes int
 	// Software is the client library's name and version, once it told.
 	Software string

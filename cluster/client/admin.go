@@ -10,8 +10,8 @@ import (
 	"highwater/cluster/event"
 )
 
-// adminTimeout bounds administrative requests (default.api.timeout.ms).
-const adminTimeout = 60 * time.Second
+// apiTimeout bounds reading and administrative requests (default.api.timeout.ms).
+const apiTimeout = 60 * time.Second
 
 // AdminResult says how an administrative request went. Code is Kafka's error code.
 type AdminResult struct {
@@ -144,7 +144,7 @@ func (c *Client) Elect(topic string, partition int32, unclean bool, done func(Ad
 // controllers are busy electing are waited out.
 func (c *Client) administer(done func(AdminResult),
 	attempt func(o *operation, end func(code int16, message *string))) {
-	o := c.begin(adminTimeout, func(code int16) { done(AdminResult{Code: code}) })
+	o := c.begin(apiTimeout, func(code int16) { done(AdminResult{Code: code}) })
 	end := func(code int16, message *string) {
 		if slices.Contains(passing(), code) {
 			o.n.turn++

@@ -63,7 +63,11 @@ type reading struct {
 func (c *Client) Read(request ReadRequest, done func(ReadResult)) {
 	r := &reading{n: &c.network, request: request, next: request.From, done: done,
 		result: ReadResult{HighWatermark: -1, LastStableOffset: -1}}
-	r.operation = c.begin(time.Duration(request.TimeoutMs)*time.Millisecond, r.end)
+	timeout := time.Duration(request.TimeoutMs) * time.Millisecond
+	if timeout <= 0 {
+		timeout = apiTimeout
+	}
+	r.operation = c.begin(timeout, r.end)
 	r.operation.attempt = r.attempt
 	r.attempt()
 }

@@ -7,6 +7,7 @@ import { hasPin } from '../view/transport.js';
 
 const QUIET = /^Timer|^LogSynced$|^Metadata(Stored|Replayed|Committed)$/;
 const MOVES = /^(step|live|slow|pause-time|resume-time|why)\b/; // of the page, not of the cluster
+const REFUSED = /-> [A-Z]/;
 const CHECKS = /^(expect|wait)\b/;
 const GRADER = 'predict'; // who asks which answer of a prediction is right
 const NOISE = ['LeaderEpochStarted', 'BecameFollower', 'LogOpened'];
@@ -46,9 +47,10 @@ export function firstOf(events, accepts) {
 }
 
 /** How much a fact tells of what a step was for; the newest of the highest is told. What happens to
- *  the cluster's own topics, who comes and goes, and a lesson's commands tell the least. */
+ *  the cluster's own topics, who comes and goes, and commands tell the least, but for one that is
+ *  refused, which nothing else tells. */
 function weightOf(event) {
-	if (event.event === 'CommandRan') return 0;
+	if (event.event === 'CommandRan') return REFUSED.test(event.fields.command) ? 1.5 : 0;
 	if (event.fields.topic?.startsWith('__') || CROWDS[event.event]) return 1;
 	const { before, after } = event.fields;
 	if (event.event === 'LogTruncated' && before !== after) return 5;

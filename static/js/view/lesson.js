@@ -7,10 +7,11 @@ const part = (id) => document.getElementById(id);
 
 /** @param {object} view what the lesson's conductor knows of the moment */
 export function drawLesson(view) {
-	drawSteps(view);
+	const moved = drawSteps(view);
 	drawPredictions(view);
 	drawTurns(view);
 	drawFoot(view);
+	if (moved) bringIntoSight(moved); // all that stands above it has its size now
 }
 
 /** What a step is on the screen: ahead of it, on it, or shown with what it found. */
@@ -20,7 +21,9 @@ function statusOf(step, { lesson, place }) {
 	return step.index === place.inside ? 'running' : 'ahead';
 }
 
+/** @returns {Element | undefined} the step of the moment, where it was another before */
 function drawSteps(view) {
+	let moved;
 	const { lesson, place, isRunning } = view;
 	const now = place.inside >= 0 ? place.inside : place.shown - (isRunning ? 0 : 1);
 	for (const item of document.querySelectorAll('li[data-step]')) {
@@ -38,8 +41,9 @@ function drawSteps(view) {
 		const isSeen = status === 'held' || status === 'failed';
 		setText(seen, isSeen ? step.seen : '');
 		seen.hidden = !isSeen || lesson.free;
-		if (isNow) bringIntoSight(item);
+		if (isNow) moved = item;
 	}
+	return moved;
 }
 
 function drawMark(mark, step, status) {
@@ -82,6 +86,7 @@ function drawPredictions({ lesson, place, votes, asked, sections }) {
 			option.classList.toggle('mine', answer === mine);
 			option.classList.toggle('right', answer === right);
 			option.setAttribute('aria-pressed', String(answer === mine));
+			if (isClosed && option === document.activeElement) part('lesson-body').focus();
 			option.disabled = isClosed;
 			const letter = option.querySelector('.option-letter');
 			if (answer === right) patch(letter, icon('check', 'right'));
