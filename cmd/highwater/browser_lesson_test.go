@@ -457,18 +457,42 @@ func TestLessonsHeroIsFollowedOnAPageThatOpensLate(t *testing.T) {
 	v := open(t)
 	openLesson(v, "phantom-read")
 	v.wait(`!document.querySelector('[data-testid="station-committed"]')`)
-	l, err := v.main.lessons.Find(v.world)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := len(l.State().Steps)
-	for i := range steps {
-		if _, err := l.Next(i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	v.shown(steps)
+	v.shown(runToItsEnd(v))
 	v.do(chromedp.Reload())
 	v.wait(`text("station-committed").includes("lost")`)
 	v.wait(`text("station-sent").includes("shop")`) // though its events came in after the logs
+}
+
+// runToItsEnd runs all steps of the lesson that is open, as another page would.
+func runToItsEnd(v *visit) (steps int) {
+	v.t.Helper()
+	l, err := v.main.lessons.Find(v.world)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	steps = len(l.State().Steps)
+	for i := range steps {
+		if _, err := l.Next(i); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	return steps
+}
+
+// Its hero is in the topic of its first half, and its last steps are about another one.
+func TestLessonThatIsOpenedAgainShowsWhatItsLastStepIsAbout(t *testing.T) {
+	v := open(t)
+	openLesson(v, "truncate-to-hw")
+	steps := runToItsEnd(v)
+	for range 2 {
+		v.do(chromedp.Reload())
+		v.shown(steps)
+		v.wait(`at("record-parted-0-1-1") && text("caption").includes("parted-0")`)
+		v.wait(`text("followed").includes("order-3")`)
+		v.wait(fmt.Sprintf(`(() => {
+			const step = at("lesson-step-%d").getBoundingClientRect();
+			const panel = document.getElementById("lesson-body").getBoundingClientRect();
+			return step.top >= panel.top && step.bottom <= panel.bottom;
+		})()`, steps-1))
+	}
 }

@@ -97,7 +97,8 @@ export function createLesson({ session, act, toast }) {
 	}
 
 	/** The stage shows the partition that the step writes to, or makes, or else asks about. Of a long
-	 *  step the film may lack events, so what it asks is read where the page has it written. */
+	 *  step the film may lack events, so what it asks is read where the page has it written.
+	 *  @returns {boolean} whether the step is about a partition */
 	function turnTo(from, to) {
 		const events = session.film.events(from, to);
 		const isWrite = ({ event, fields }) =>
@@ -105,12 +106,20 @@ export function createLesson({ session, act, toast }) {
 		const written = events.findLast(isWrite);
 		if (written) {
 			act.turnTo(written.fields.topic, written.fields.partition ?? 0);
-			return;
+			return true;
 		}
 		const asked = placesIn(commandOf(panel.lesson.steps.find((step) => step.to === to)));
 		const names = session.film.head().topics.map(({ name }) => name);
 		const place = asked.find(({ topic }) => names.includes(topic));
 		if (place) act.turnTo(place.topic, place.partition);
+		return Boolean(place);
+	}
+
+	/** The stage shows what the newest of the first so many steps is about. */
+	function turnAtEndOf(steps) {
+		for (let i = steps - 1; i >= 0; i--) {
+			if (turnTo(panel.lesson.steps[i].from, panel.lesson.steps[i].to)) return;
+		}
 	}
 
 	const budget = () => (panel.story
@@ -240,7 +249,8 @@ export function createLesson({ session, act, toast }) {
 	}
 
 	bind();
-	new ResizeObserver(keepInSight).observe(part('lesson-body'));
+	const sizes = new ResizeObserver(keepInSight); // what was seen is told when its events are there
+	for (const box of [part('lesson-body'), ...document.querySelectorAll('.saw')]) sizes.observe(box);
 	refresh();
 
 	function bind() {
@@ -281,8 +291,7 @@ export function createLesson({ session, act, toast }) {
 		}
 		session.seek(end);
 		tellOf(wanted);
-		const step = panel.lesson.steps[wanted - 1];
-		if (step) turnTo(step.from, step.to);
+		turnAtEndOf(wanted);
 		wanted = -1;
 	}
 
@@ -314,8 +323,7 @@ export function createLesson({ session, act, toast }) {
 			if (!isReady()) return;
 			if (!isTurned) {
 				isTurned = true;
-				const last = panel.lesson.steps[panel.lesson.done - 1];
-				if (last && wanted < 0) turnTo(last.from, last.to);
+				if (wanted < 0) turnAtEndOf(panel.lesson.done);
 			}
 			arrive();
 			tellOn(now);

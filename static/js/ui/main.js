@@ -127,6 +127,7 @@ function expect(events) {
 /** A lesson's hero is followed where the logs already hold it, as after a reload. */
 function expectHero() {
 	if (ui.expected?.until !== Infinity || !session.hasState) return;
+	const { topic, partition: at } = ui;
 	for (const { name, partitions } of currentScene().topics) {
 		for (const { partition, described } of partitions) {
 			const found = described.find(({ key }) => key === ui.expected.key);
@@ -135,6 +136,7 @@ function expectHero() {
 			forget();
 			const entry = { offset: Number(found.offset), epoch: found.epoch, key: found.key };
 			ui.follow = followed(currentScene().focus, entry, session.seq());
+			if (topic) set({ topic, partition: at }); // the lesson has turned to another
 			return;
 		}
 	}

@@ -52,13 +52,12 @@ export function drawTopics(select, { scene, act }) {
 	if (scene.focus && select.value !== scene.focus.topic) select.value = scene.focus.topic;
 }
 
-export function drawTabs({ scene, geometry, act }) {
+export function drawTabs({ scene, act }) {
 	const { focus } = scene;
 	if (!focus) return null;
 	const all = focus.partitions;
 	const shown = tabsOf(all, focus.partition);
 	const rest = all.length - shown.length;
-	if (geometry.narrow) return h('span', { class: 'tab on' }, `P${focus.partition}`);
 	return [
 		shown.map((partition) =>
 			h(
