@@ -12,7 +12,6 @@ const FLIES_MS = 780;
 const WAITS_AT = 0.5; // of the way, for a message that was not delivered yet
 const FLOOD_FROM = 200; // messages a second on one link
 const LAUNCHED_MOST = 300;
-const ANSWERS_MOST = 300;
 const BUSY_MS = 900;
 const CALM_MOST = 5; // tokens; up to here each message has one of its own
 const TOGETHER_MS = 420;
@@ -24,7 +23,8 @@ export function createFlying(still) {
 	const launched = new Map(); // by flight id
 	const counts = new Map(); // by link: messages in the current second
 	const busyUntil = new Map(); // by link
-	const answers = new Map(); // by message id: what an answer to a client inside tells
+	const answers = new Map(); // by message id: what an answer to a client inside tells, as the film
+	let soughtFrom = -1; // that begins here has it
 	let answer = null; // the newest, which goes with the message that is sent next
 	let asked = null; // the newest request
 	let here = null; // what the next answer tells of the partition on the stage
@@ -59,16 +59,27 @@ export function createFlying(still) {
 	}
 
 	/** The message says only the kind of an answer to a client; the fact before it says the rest. */
-	function answerFor({ node, fields: { message, to, api } }) {
+	function answerFor({ node, fields: { to, api } }) {
 		const isIts = answer?.node === node && answer.fields.connection === to &&
 			answer.fields.api === api;
 		if (!isIts) return null;
 		const { topic, partition, offset, records, errorCode, idle } = answer.fields;
-		const told = { topic, partition, offset, records, errorCode, idle };
 		answer = null;
-		answers.set(message, told);
-		if (answers.size > ANSWERS_MOST) answers.delete(answers.keys().next().value);
-		return told;
+		return { topic, partition, offset, records, errorCode, idle };
+	}
+
+	/** The same of an answer that stands, whatever was shown before. */
+	function toldBy({ id, from, to, api }, film) {
+		if (soughtFrom !== film.first) answers.clear();
+		soughtFrom = film.first;
+		if (answers.has(id)) return answers.get(id);
+		const events = film.events(film.first, film.last);
+		const sent = events.findIndex(({ event, fields }) =>
+			event === 'MessageSent' && fields.message === id);
+		const told = events.slice(0, Math.max(0, sent)).findLast(({ event, node, fields }) =>
+			event === 'ResponseSent' && node === from && fields.connection === to && fields.api === api);
+		answers.set(id, told?.fields);
+		return told?.fields;
 	}
 
 	function newSecond(now) {
@@ -112,7 +123,7 @@ export function createFlying(still) {
 		},
 
 		/** Where everything is now. `standing` shows messages that the state has under way. */
-		travellers(now, scene, follow, standing, geometry) {
+		travellers(now, scene, follow, standing, geometry, film) {
 			newSecond(now);
 			const shown = new Map();
 			for (const [id, { flight, start, isDelivered }] of launched) {
@@ -127,7 +138,7 @@ export function createFlying(still) {
 			}
 			if (standing) {
 				for (const message of scene.messages) {
-					const told = answers.get(message.id);
+					const told = message.isAnswer && toldBy(message, film);
 					const whole = told ? messageOf({ ...message, ...told, message: message.id,
 						answers: '1', highWatermark: message.hw }) : message;
 					const flight = flightOfMessage(scene, whole, follow);

@@ -166,7 +166,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		if (!geometry) return;
 		const scene = currentScene();
 		const isStanding = session.isPast() || session.pace.paused;
-		tokens.show(flying.travellers(now, scene, ui.follow, isStanding, geometry), geometry);
+		tokens.show(flying.travellers(now, scene, ui.follow, isStanding, geometry, session.film),
+			geometry);
 	}
 
 	function drawLists(now) {

@@ -41,11 +41,11 @@ export function drawBatch(view) {
 function drawFollow({ ui, act, scene }) {
 	if (isPicked(scene, ui)) return note('This record is followed: the passport is its own.');
 	return [
-		h('button', { class: 'dump', key: 'follow', type: 'button', 'data-testid': 'follow',
+		h('button', { class: 'dump', key: 'follow', testid: 'follow',
 			onClick: act.followPicked },
 		'Follow this record ', h('kbd', null, 'F')),
-		ui.follow && h('button', { class: 'dump', key: 'pick', type: 'button',
-			'data-testid': 'pick-followed', onClick: act.pickFollowed },
+		ui.follow && h('button', { class: 'dump', key: 'pick',
+			testid: 'pick-followed', onClick: act.pickFollowed },
 		`Show the followed ${ui.follow.key || `offset ${shortOffset(ui.follow.offset)}`}`),
 	];
 }
@@ -116,7 +116,7 @@ function linesOf({ fields, records }) {
 function drawFields(ui, act, batch) {
 	return h(
 		'ol',
-		{ class: 'fields', 'data-testid': 'batch-fields' },
+		{ class: 'fields', testid: 'batch-fields' },
 		linesOf(batch).map((line, i) =>
 			h(
 				'li',
@@ -124,7 +124,7 @@ function drawFields(ui, act, batch) {
 					key: i,
 					class: cls('field', { picked: i === ui.field, record: line.isRecord }),
 					'data-tint': i % TINTS,
-					'data-testid': line.isRecord ? null : `field-${line.name}`,
+					testid: line.isRecord ? null : `field-${line.name}`,
 					onPointerenter: () => act.pickField(i),
 				},
 				h('i', null, Number.isNaN(line.at) ? '·' : hex(line.at)),
@@ -146,7 +146,7 @@ function drawHex(ui, batch) {
 	const count = Math.min(ROWS_MOST, Math.ceil(bytes.length / BYTES_PER_ROW));
 	return h(
 		'div',
-		{ class: 'hex', 'data-testid': 'batch-hex' },
+		{ class: 'hex', testid: 'batch-hex' },
 		Array.from({ length: count }, (_, row) => {
 			const start = row * BYTES_PER_ROW;
 			const slice = Array.from(bytes.slice(start, start + BYTES_PER_ROW));

@@ -115,7 +115,6 @@ export function drawPipes({ scene, geometry, act }, node) {
 			{
 				class: cls('pipe', node.power, { leads }),
 				key: `pipe-${node.id}-${pipe.partition}`,
-				type: 'button',
 				title: `${name}${leads ? ', led here' : ''}`,
 				'aria-label': `${name}, broker ${node.id}`,
 				style: {
@@ -160,7 +159,7 @@ export function drawChain({ scene, geometry, act }) {
 		'div',
 		{
 			class: cls('chain', { thin: isThin }),
-			'data-testid': `isr-${focus.name}`,
+			testid: `isr-${focus.name}`,
 			'data-value': focus.isr.join(','),
 			style: {
 				transform: `translateY(${geometry.isr.top}px)`,
@@ -182,9 +181,8 @@ export function drawChain({ scene, geometry, act }) {
 			'button',
 			{
 				class: 'chain-count',
-				type: 'button',
 				title: 'Why these replicas?',
-				'data-testid': 'why-isr',
+				testid: 'why-isr',
 				onClick: () => act.why('isr'),
 				style: { transform: `translateX(${geometry.narrow ? 0 : right + geometry.unit * 0.8}px)` },
 			},

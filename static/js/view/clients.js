@@ -52,7 +52,7 @@ function drawReader(view, client) {
 			class: cls('reader', { gone: !client.isAlive }),
 			key: `reader-${client.id}`,
 			'aria-label': `Reader ${client.id}`,
-			'data-testid': `client-${client.id}`,
+			testid: `client-${client.id}`,
 			title: titleOf(client),
 			style: {
 				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
@@ -133,7 +133,7 @@ const drawBookmark = ({ id, committed, group }, top) =>
 		{
 			class: 'ribbon',
 			title: `committed offset ${shortOffset(committed)} of ${group}: where a restart begins`,
-			'data-testid': `committed-${id}`,
+			testid: `committed-${id}`,
 			'data-value': committed,
 			style: { transform: `translateY(${top(committed)}px)` },
 		},
@@ -147,7 +147,7 @@ const drawPosition = ({ id, position }, top) =>
 		{
 			class: 'reading',
 			title: `position ${shortOffset(position)}: the next offset it asks for`,
-			'data-testid': `position-${id}`,
+			testid: `position-${id}`,
 			'data-value': position,
 			style: { transform: `translateY(${top(position)}px)` },
 		},

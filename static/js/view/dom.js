@@ -74,6 +74,7 @@ function create(item, key, namespace) {
 	const node = space
 		? document.createElementNS(space, item.tag)
 		: document.createElement(item.tag);
+	if (item.tag === 'button') node.type = 'button'; // and sends no form
 	return Object.assign(node, { key, space, given: {} });
 }
 
@@ -98,8 +99,11 @@ function setProp(node, name, value, before) {
 	else if (name === 'style') setStyle(node, value ?? {}, before ?? {});
 	else if (name === 'value' && 'value' in node) {
 		if (node.value !== String(value)) node.value = value;
-	} else if (value === null || value === undefined || value === false) node.removeAttribute(name);
-	else node.setAttribute(name, value === true ? '' : value);
+	} else {
+		const attribute = name === 'testid' ? 'data-testid' : name;
+		if (value === null || value === undefined || value === false) node.removeAttribute(attribute);
+		else node.setAttribute(attribute, value === true ? '' : value);
+	}
 }
 
 function setStyle(node, next, before) {

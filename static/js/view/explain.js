@@ -18,15 +18,15 @@ export function drawWhy({ scene, ui, act }) {
 	if (!scene.focus) return empty('There is no topic yet.');
 	const { why } = ui;
 	const { answer } = why;
-	return h('div', { class: 'why', 'data-testid': 'why' },
+	return h('div', { class: 'why', testid: 'why' },
 		h('div', { class: 'asks', role: 'group', 'aria-label': 'Explain' },
 			Object.entries(SUBJECTS).map(([of, name]) =>
-				h('button', { key: of, type: 'button', class: cls({ on: why.of === of }),
-					'aria-pressed': String(why.of === of), 'data-testid': `ask-${of}`,
+				h('button', { key: of, class: cls({ on: why.of === of }),
+					'aria-pressed': String(why.of === of), testid: `ask-${of}`,
 					onClick: () => act.why(of) }, name))),
 		why.error && empty(why.error),
 		answer && [
-			h('p', { class: 'fate', 'data-testid': 'why-title' }, h('b', null, answer.title)),
+			h('p', { class: 'fate', testid: 'why-title' }, h('b', null, answer.title)),
 			answer.why.length > 0 && [
 				h('h3', { key: 'why' }, 'Why'),
 				drawSentences(answer.why, 'why', scene.seq, act),
@@ -42,8 +42,8 @@ export function drawPassport(view) {
 	const { scene, ui, act } = view;
 	const isOther = ui.select && !isPicked(scene, ui);
 	return [
-		isOther && h('button', { class: 'dump', key: 'other', type: 'button', onClick: act.followPicked,
-			'data-testid': 'follow-picked' },
+		isOther && h('button', { class: 'dump', key: 'other', onClick: act.followPicked,
+			testid: 'follow-picked' },
 		`Follow the picked offset ${shortOffset(ui.select.offset)}${ui.follow ? ' instead' : ''} `,
 		h('kbd', null, 'F')),
 		!(isOther && !ui.follow) && drawFollowed(view),
@@ -59,11 +59,11 @@ function drawFollowed({ scene, ui, act }) {
 	if (!answer) return empty(error || 'Asking the recording …');
 	const seq = Number(answer.fateSeq);
 	const isBad = ![...GOOD, ...OPEN].includes(answer.fate);
-	return h('div', { class: 'passport', 'data-testid': 'passport' },
+	return h('div', { class: 'passport', testid: 'passport' },
 		h('div', { class: cls('fate', { good: GOOD.includes(answer.fate), bad: isBad }) },
-			h('b', { 'data-testid': 'fate' }, answer.fate),
+			h('b', { testid: 'fate' }, answer.fate),
 			seq > 0
-				? h('button', { type: 'button', 'data-testid': 'fate-event', 'data-seq': seq,
+				? h('button', { testid: 'fate-event', 'data-seq': seq,
 					onClick: () => act.seek(seq) }, answer.fateText)
 				: h('span', null, answer.fateText)),
 		answer.notYet.length > 0 && [
@@ -81,12 +81,12 @@ function drawFollowed({ scene, ui, act }) {
 }
 
 const drawSentences = (list, name, now, act) =>
-	h('ol', { class: 'sentences', key: `list-${name}`, 'data-testid': `sentences-${name}` },
+	h('ol', { class: 'sentences', key: `list-${name}`, testid: `sentences-${name}` },
 		list.map((sentence, i) => {
 			const seq = Number(sentence.seq);
 			return h('li', { key: `${seq}-${sentence.text}` },
-				h('button', { type: 'button', disabled: seq === 0, 'data-seq': seq,
-					class: cls({ now: seq === now }), 'data-testid': `sentence-${name}-${i}`,
+				h('button', { disabled: seq === 0, 'data-seq': seq,
+					class: cls({ now: seq === now }), testid: `sentence-${name}-${i}`,
 					title: seq ? `Go to event ${seq}` : 'No kept event tells this',
 					onClick: () => act.seek(seq) },
 				h('span', { class: 'event-at' }, seq ? formatClock(Number(sentence.at)) : ''),
@@ -97,13 +97,13 @@ const drawSentences = (list, name, now, act) =>
 
 function drawCopies({ copies }, act) {
 	const cell = (at) => (Number(at)
-		? h('button', { type: 'button', onClick: () => act.seek(Number(at)) }, `event ${at}`)
+		? h('button', { onClick: () => act.seek(Number(at)) }, `event ${at}`)
 		: '–');
 	const heads = ['broker', 'appended', 'below its HW', 'now'];
 	return h('div', { class: 'partition', key: 'copy-table' }, h('table', null,
 		h('thead', null, h('tr', null, heads.map((name) => h('th', { key: name }, name)))),
 		h('tbody', null, copies.map((copy) =>
-			h('tr', { key: copy.node, 'data-testid': `passport-${copy.node}`,
+			h('tr', { key: copy.node, testid: `passport-${copy.node}`,
 				'data-holds': String(copy.holds) },
 			h('th', null, copy.node),
 			h('td', { key: 'a' }, cell(copy.appended)),

@@ -67,7 +67,7 @@ export function drawHoles({ scale, geometry }, copy, top) {
 					class: cls('hole', { low: height < geometry.unit * highest }),
 					key: `hole-${from}`,
 					title: `offsets ${from} to ${to - 1}: no records are left`,
-					'data-testid': `hole-${copy.id}-${from}`,
+					testid: `hole-${copy.id}-${from}`,
 					'data-value': count,
 					style: { top: `${top(to)}px`, height: `${height}px` },
 				},
@@ -99,7 +99,7 @@ export function drawCleaner(copy, top, room) {
 		{
 			class: cls('cleaner', { working: isAtWork }),
 			title: isAtWork ? 'the cleaner is at work from here on' : 'compacted up to here',
-			'data-testid': `cleaner-${copy.id}`,
+			testid: `cleaner-${copy.id}`,
 			'data-value': at,
 			style: { transform: `translateY(${top(at)}px)` },
 		},

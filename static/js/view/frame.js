@@ -29,7 +29,7 @@ export function drawVitals({ scene, broken }) {
 const vital = (name, value, level) =>
 	h(
 		'div',
-		{ class: cls('vital', level), key: name, 'data-testid': `vital-${name.replace(/ /g, '-')}` },
+		{ class: cls('vital', level), key: name, testid: `vital-${name.replace(/ /g, '-')}` },
 		h('dt', null, name),
 		h(
 			'dd',
@@ -64,10 +64,9 @@ export function drawTabs({ scene, act }) {
 				'button',
 				{
 					key: partition,
-					type: 'button',
 					class: cls('tab', { on: partition === focus.partition }),
 					'aria-pressed': String(partition === focus.partition),
-					'data-testid': `tab-${focus.topic}-${partition}`,
+					testid: `tab-${focus.topic}-${partition}`,
 					onClick: () => act.lookAt(focus.topic, partition),
 				},
 				`P${partition}`,
@@ -81,7 +80,7 @@ export function drawTabs({ scene, act }) {
 			max: all.length - 1,
 			placeholder: `+${shortCount(rest)}`,
 			title: `Another partition: 0 to ${all.length - 1}`,
-			'data-testid': 'another-partition',
+			testid: 'another-partition',
 			onChange: ({ target }) => {
 				const wanted = Number(target.value);
 				if (target.value && all.includes(wanted)) act.lookAt(focus.topic, wanted);
@@ -120,14 +119,13 @@ export function drawSettings({ scene, ui, act, geometry }) {
 			'span',
 			{ class: 'setting' },
 			h('code', null, 'min.insync.replicas'),
-			h('b', { 'data-testid': `min-isr-${focus.topic}` }, focus.minIsr),
+			h('b', { testid: `min-isr-${focus.topic}` }, focus.minIsr),
 		),
 		h(
 			'button',
 			{
 				class: 'setting',
-				type: 'button',
-				'data-testid': 'open-links',
+				testid: 'open-links',
 				onClick: () => act.openTab('links'),
 			},
 			icon('cut'),
@@ -136,7 +134,7 @@ export function drawSettings({ scene, ui, act, geometry }) {
 		ui.isPast &&
 			h(
 				'span',
-				{ class: 'setting past', 'data-testid': 'past' },
+				{ class: 'setting past', testid: 'past' },
 				'looking at the past',
 			),
 	];
@@ -163,9 +161,8 @@ export function drawWhere({ scene, ui, act, looksOnly, belief }) {
 			h(
 				'button',
 				{
-					type: 'button',
 					title: 'Stop following',
-					'data-testid': 'followed',
+					testid: 'followed',
 					onClick: act.unfollow,
 				},
 				follow.key || `offset ${shortOffset(follow.offset)}`,
@@ -189,7 +186,7 @@ const drawStation = ({ id, label, status, note }, next) =>
 				onward: REACHED.includes(status) && REACHED.includes(next?.status),
 			}),
 			key: id,
-			'data-testid': `station-${id}`,
+			testid: `station-${id}`,
 			title: `${label}: ${note}`,
 			'data-status': status,
 		},

@@ -39,9 +39,8 @@ export function drawInspector(view) {
 				'button',
 				{
 					class: 'close',
-					type: 'button',
 					'aria-label': 'Close the inspector (I)',
-					'data-testid': 'close-inspector',
+					testid: 'close-inspector',
 					onClick: act.toggleInspector,
 				},
 				icon('cross'),
@@ -55,11 +54,10 @@ export function drawInspector(view) {
 					'button',
 					{
 						key: tab.id,
-						type: 'button',
 						role: 'tab',
 						class: cls({ on: ui.tab === tab.id }),
 						'aria-selected': String(ui.tab === tab.id),
-						'data-testid': `tab-${tab.id}`,
+						testid: `tab-${tab.id}`,
 						onClick: () => act.openTab(tab.id),
 					},
 					tab.name,
@@ -199,7 +197,7 @@ function drawWaiting({ scene }) {
 	const timers = [...scene.timers].sort((a, b) => a.due - b.due).slice(0, TIMERS_MOST);
 	return h(
 		'div',
-		{ class: 'partition waiting-panel', 'data-testid': 'waiting' },
+		{ class: 'partition waiting-panel', testid: 'waiting' },
 		h('h3', null, `Requests that wait (${scene.waits.length})`),
 		waits.length
 			? h(
@@ -234,7 +232,7 @@ function drawLinks({ scene, act, mayAct }) {
 	const nodes = [...scene.brokers, ...scene.controllers];
 	return h(
 		'div',
-		{ class: 'links', 'data-testid': 'links' },
+		{ class: 'links', testid: 'links' },
 		h(
 			'p',
 			null,
@@ -268,7 +266,7 @@ function drawLinks({ scene, act, mayAct }) {
 		),
 		h(
 			'button',
-			{ class: 'dump', type: 'button', disabled: !mayAct, onClick: () => act.healAll() },
+			{ class: 'dump', disabled: !mayAct, onClick: () => act.healAll() },
 			'Heal every link',
 		),
 	);
@@ -288,12 +286,11 @@ function drawLink({ scene, act, mayAct }, a, b) {
 			'button',
 			{
 				class: cls('link', { off: isOff }),
-				type: 'button',
 				disabled: !mayAct,
 				title: name,
 				'aria-label': name,
 				'aria-pressed': String(isOff),
-				'data-testid': bothBrokers ? `link-${a}-${b}` : `cut-${a}-${b}`,
+				testid: bothBrokers ? `link-${a}-${b}` : `cut-${a}-${b}`,
 				onClick: () => act.command(linkCommand(scene, a, b)),
 			},
 			isOff || !latency ? icon(isOff ? 'cut' : 'link') : duration(latency),

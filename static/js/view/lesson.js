@@ -124,7 +124,7 @@ function drawTurns({ lesson, place, sections, turns, act }) {
 					h(
 						'li',
 						{ key: item.seq },
-						h('button', { type: 'button', onClick: () => act.seek(item.seq) }, item.text),
+						h('button', { onClick: () => act.seek(item.seq) }, item.text),
 					),
 				),
 			),

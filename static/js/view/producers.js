@@ -15,7 +15,7 @@ export function drawProducers({ scene, geometry, ui, act }) {
 		{
 			class: 'producers',
 			'aria-label': 'Producers',
-			'data-testid': 'producers',
+			testid: 'producers',
 			style: { transform: `translateX(${area.x}px)`, width: `${area.width}px` },
 		},
 		h('h3', { style: { height: `${shape.laneTop * unit}px` } }, 'Clients that write'),
@@ -25,7 +25,7 @@ export function drawProducers({ scene, geometry, ui, act }) {
 			const props = {
 				key: row.id,
 				title: titleOf(client),
-				'data-testid': `client-${row.id}`,
+				testid: `client-${row.id}`,
 				style: { transform: `translateY(${row.top}px)`, height: `${row.height}px` },
 			};
 			return row.isCard ? drawCard(client, ui.follow, props) : drawLine(client, props);
@@ -46,7 +46,7 @@ export const drawMore = (hidden, role, top, act) =>
 			key: `more-${role}`,
 			title: `Put another ${role} on the stage`,
 			'aria-label': `Put another ${role} on the stage`,
-			'data-testid': `more-${role}s`,
+			testid: `more-${role}s`,
 			style: { transform: `translateY(${top}px)` },
 			value: '',
 			onChange: ({ target }) => {
@@ -117,7 +117,7 @@ function drawSlot(client, slot, follow) {
 				followed: waiting.some(holds), 'followed-away': sent.some(holds) }),
 			title: says,
 			'aria-label': says,
-			'data-testid': `slot-${client.id}-${name}`,
+			testid: `slot-${client.id}-${name}`,
 			'data-value': `${count}/${under}`,
 		},
 		h(
@@ -148,7 +148,7 @@ function beliefsOf(client) {
 const drawBeliefs = (client) =>
 	h(
 		'ul',
-		{ class: 'beliefs', 'aria-label': 'What it believes', 'data-testid': `beliefs-${client.id}` },
+		{ class: 'beliefs', 'aria-label': 'What it believes', testid: `beliefs-${client.id}` },
 		beliefsOf(client).map(({ word, n }) =>
 			h(
 				'li',

@@ -104,7 +104,7 @@ export function drawFold(view, copy, top) {
 			class: cls('fold', { wet: copy.hw >= end, unsynced: copy.isDark && copy.synced < end, lanes,
 				sieve: isSieve && !lanes }),
 			title: isSieve ? `offsets ${keptWords(of, KEPT_MOST) || many} still hold a record` : '',
-			'data-testid': `fold-${copy.id}`,
+			testid: `fold-${copy.id}`,
 			style: {
 				top: `${top(end)}px`,
 				height: `${Math.max(0, height(scale.fold.from, end) - GAP)}px`,

@@ -45,7 +45,7 @@ export function drawTank(view, node) {
 				crowded: view.isCrowded,
 			}),
 			'aria-label': `Log of broker ${node.id}`,
-			'data-testid': `replica-${focus.name}-${node.id}`,
+			testid: `replica-${focus.name}-${node.id}`,
 			style: {
 				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
 				width: `${column.tankWidth}px`,
@@ -58,8 +58,8 @@ export function drawTank(view, node) {
 		isLeader &&
 			h(
 				'button',
-				{ class: 'crown', key: `crown-${focus.epoch}`, type: 'button',
-					'data-testid': `leader-${focus.name}`, title: 'leader: why this one?',
+				{ class: 'crown', key: `crown-${focus.epoch}`,
+					testid: `leader-${focus.name}`, title: 'leader: why this one?',
 					onClick: () => view.act.why('leader') },
 				icon('crown', 'leader'),
 			),
@@ -118,7 +118,7 @@ function drawLog(view, node, copy, top) {
 			'span',
 			{
 				class: 'visually-hidden',
-				'data-testid': `hw-${scene.focus.name}-${node.id}`,
+				testid: `hw-${scene.focus.name}-${node.id}`,
 			},
 			String(copy.hw),
 		),
@@ -139,7 +139,6 @@ function drawEntry(view, node, copy, entry, top) {
 		'button',
 		{
 			key: `entry-${entry.offset}-${entry.epoch}-${entry.cut ? 'cut' : 'kept'}`,
-			type: 'button',
 			leaveMs: entry.cut ? 500 : 0,
 			class: cls('cell', {
 				wet: isWet,
@@ -158,7 +157,7 @@ function drawEntry(view, node, copy, entry, top) {
 			'aria-label': describe(entry, node, isWet) +
 				(isUnsynced ? ', not synced when its power went' : ''),
 			'aria-pressed': String(Boolean(isPicked)),
-			'data-testid': `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
+			testid: `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
 			style: {
 				transform: `translateY(${top(entry.offset) - scale.row}px)`,
 				height: `${scale.row - (isLast ? GAP : 0)}px`,
@@ -231,12 +230,12 @@ function drawEnd({ scene: { focus }, act }, copy, entries, top) {
 		{ class: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
 		h(
 			'button',
-			{ class: 'end-name', type: 'button', 'data-testid': `why-leo-${copy.id}`,
+			{ class: 'end-name', testid: `why-leo-${copy.id}`,
 				title: 'log end: why here?', onClick: () => act.why('leo') },
 			'LEO ',
 			h(
 				'b',
-				{ 'data-testid': `leo-${focus.name}-${copy.id}`, 'data-value': copy.leo },
+				{ testid: `leo-${focus.name}-${copy.id}`, 'data-value': copy.leo },
 				shortOffset(copy.leo),
 			),
 		),
@@ -275,7 +274,7 @@ function drawWaiting({ scene, geometry, act }, copy, top) {
 			class: cls('waiting', { beside: isBeside }),
 			style: { top: isBeside ? `${top(leo)}px` : '' },
 			'aria-label': 'Requests waiting at the leader',
-			'data-testid': `waits-${id}`,
+			testid: `waits-${id}`,
 		},
 		waits.map(([what, n]) => {
 			const words = WAIT_WORDS[what] ?? [what, what];
@@ -283,7 +282,7 @@ function drawWaiting({ scene, geometry, act }, copy, top) {
 			const short = text.length * WAIT_LETTER > room && h('span', { 'aria-hidden': 'true' }, n);
 			const of = what === 'produce' ? 'ack' : 'fetch';
 			return h('li', { key: what }, icon('waiting'), h('button', { type: 'button',
-				'data-testid': `why-${of}-${id}`, title: text, onClick: () => act.why(of) },
+				testid: `why-${of}-${id}`, title: text, onClick: () => act.why(of) },
 			short, short ? h('span', { class: 'visually-hidden' }, text) : text));
 		}),
 	);

@@ -30,7 +30,7 @@ export function drawTide({ scene, geometry, scale }) {
 			isOpen(focus) &&
 				h('div', {
 					class: 'unsettled',
-					'data-testid': `unsettled-${focus.name}`,
+					testid: `unsettled-${focus.name}`,
 					style: {
 						transform: `translateY(${top(focus.hw)}px)`,
 						height: `${top(focus.lso) - top(focus.hw)}px`,
@@ -95,9 +95,8 @@ function drawSign({ scene, geometry, scale, act }, name, offset, title) {
 		{
 			class: cls('flag', `flag-${kind}`, { high: isHigh }),
 			key: `flag-${kind}`,
-			type: 'button',
 			title: `${title}: why is it here?`,
-			'data-testid': `why-${kind}`,
+			testid: `why-${kind}`,
 			onClick: () => act.why(kind),
 			style: {
 				transform: `translate(${ruler.x}px, ${y}px)`,
@@ -110,7 +109,7 @@ function drawSign({ scene, geometry, scale, act }, name, offset, title) {
 			`${name} `,
 			h(
 				'b',
-				{ 'data-testid': `${kind}-${focus.name}`, 'data-value': offset },
+				{ testid: `${kind}-${focus.name}`, 'data-value': offset },
 				shortOffset(offset),
 			),
 		),

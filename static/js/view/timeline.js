@@ -27,17 +27,17 @@ export function drawTimeline(diagram, place, act) {
 	return [
 		h('ol', { class: 'lane-names', key: 'names', style: { width: `${left}px` } },
 			lanes.map(({ id, name, kind }) => h('li', { key: id, class: kind, title: name }, name))),
-		h('div', { class: 'lanes', key: 'lanes', 'data-testid': 'lanes',
+		h('div', { class: 'lanes', key: 'lanes', testid: 'lanes',
 			style: { left: `${left}px`, width: `${width}px`, height: `${height}px` } },
 		h('svg', { key: 'drawing', width, height },
 			lanes.map(({ id, kind }, i) =>
 				h('path', { class: `lane ${kind}`, key: `lane-${id}`, d: `M0 ${y(i)}H${width}` })),
 			arrows.map((arrow) => drawArrow(arrow, { x, y, last, seq, lit: place.lit }, act))),
 		roomy(marks, x).map((mark) => drawMark(mark, x(mark.seq), y(mark.lane), seq, act)),
-		h('div', { class: 'now-line', key: 'now', 'data-testid': 'now-line',
+		h('div', { class: 'now-line', key: 'now', testid: 'now-line',
 			style: { transform: `translateX(${x(seq).toFixed(2)}px)` } }),
 		drawAxis(marks, x)),
-		h('p', { class: 'timeline-note', key: 'note', 'data-testid': 'timeline-note' },
+		h('p', { class: 'timeline-note', key: 'note', testid: 'timeline-note' },
 			[idle > 0 && `${idle} idle messages folded`, more > 0 && `+${more} further messages`]
 				.filter(Boolean).join(' · ')),
 	];
@@ -50,7 +50,7 @@ function drawArrow(arrow, { x, y, last, seq, lit }, act) {
 		future: arrow.sent > seq, lit: lit === arrow.seq });
 	const line = `M${a.x.toFixed(1)} ${a.y}L${b.x.toFixed(1)} ${b.y}`;
 	const label = `event ${arrow.seq}: ${arrow.text}${arrow.lost ? ', lost' : ''}`;
-	return h('g', { class: name, key: `arrow-${arrow.seq}`, 'data-testid': `arrow-${arrow.seq}`,
+	return h('g', { class: name, key: `arrow-${arrow.seq}`, testid: `arrow-${arrow.seq}`,
 		'data-seq': arrow.seq, role: 'button', 'aria-label': label,
 		onClick: () => act.seek(arrow.seq), onMouseenter: () => act.light(arrow.seq, arrow.flight),
 		onMouseleave: () => act.light(null) },
@@ -96,8 +96,8 @@ function roomy(marks, x) {
 }
 
 const drawMark = ({ seq, kind, text, room }, left, top, now, act) =>
-	h('button', { class: cls('moment', { past: seq <= now }), key: `mark-${seq}`, type: 'button',
-		title: text, 'aria-label': text, 'data-testid': `mark-${seq}`,
+	h('button', { class: cls('moment', { past: seq <= now }), key: `mark-${seq}`,
+		title: text, 'aria-label': text, testid: `mark-${seq}`,
 		style: { transform: `translate(${left.toFixed(1)}px, ${top}px)` },
 		onClick: () => act.seek(seq) },
 	icon(SIGNS[kind]),

@@ -92,11 +92,10 @@ export function drawPins(pins, film, width, act) {
 				{
 					class: cls('pin', { past: pin.seq <= seq, now: pin.seq === seq }),
 					key: pin.seq,
-					type: 'button',
 					tabindex: -1,
 					title: pin.text,
 					'aria-label': pin.text,
-					'data-testid': `pin-${pin.seq}`,
+					testid: `pin-${pin.seq}`,
 					style: { left: `${(pin.place * 100).toFixed(2)}%` },
 					onClick: () => act.seek(pin.seq),
 				},
@@ -119,7 +118,6 @@ export function drawEvents(items, seq, act, nothing) {
 						h(
 							'button',
 							{
-								type: 'button',
 								class: cls('event', { now: item.seq === seq, pinned: hasPin(item.kind),
 									broken: item.broken }),
 								onMouseenter: () => act.light(item.seq),

@@ -72,11 +72,10 @@ function drawSnip({ scene, geometry, act }, a, b) {
 		{
 			class: cls('snip', { on: isOff }),
 			key: `snip-${a}-${b}`,
-			type: 'button',
 			title: name,
 			'aria-label': name,
 			'aria-pressed': String(isOff),
-			'data-testid': `cut-${a}-${b}`,
+			testid: `cut-${a}-${b}`,
 			style: { transform: `translate(${x}px, ${y}px)` },
 			onClick: () => act.command(linkCommand(scene, a, b)),
 		},
