@@ -116,16 +116,20 @@ assert.deepEqual(together.map((thread) => thread.lane), [0, 1, 1]);
 
 // A reader's column has what it was given: no markers, and no aborted record where it reads what is
 // committed only.
+const named = { isNamed: true, read: [] };
 const runsOf = (reader, end = 5) =>
-  readBelow(reader, copy, end).map(({ from, to }) => `${from}-${to - 1}`).join();
+  readBelow({ ...named, ...reader }, copy, end).map(({ from, to }) => `${from}-${to - 1}`).join();
 assert.equal(runsOf({ began: 0, position: 5, isolation: '' }), '0-1,3-4');
 assert.equal(runsOf({ began: 0, position: 5, isolation: 'read committed' }), '3-4');
 assert.equal(runsOf({ began: 0, position: 3, isolation: 'read committed' }), '');
 assert.equal(runsOf({ began: 1, position: 7, isolation: '' }, 6), '1-1,3-5',
   'nobody knows what became of the log above its end');
-assert.deepEqual(readBelow({ position: 4 }, null, 9), [{ from: 0, to: 4 }]);
+assert.deepEqual(readBelow({ ...named, position: 4 }, null, 9), [{ from: 0, to: 4 }]);
+// Of one from outside only what it was sent is known, and markers lie in that, too.
+const outside = { isNamed: false, position: 5, read: [{ from: 1, to: 3 }, { from: 4, to: 5 }] };
+assert.equal(runsOf(outside), '1-1,4-4');
 const holesInside = { ...copy, holes: [{ from: 0, to: 1 }, { from: 4, to: 5 }] };
-assert.deepEqual(readBelow({ position: 5 }, holesInside, 5), [{ from: 1, to: 2 }, { from: 3, to: 4 }]);
+assert.deepEqual(readBelow({ ...named, position: 5 }, holesInside, 5), [{ from: 1, to: 2 }, { from: 3, to: 4 }]);
 
 // A marker in a log that has nothing of its transaction still says how that ended.
 const strayed = sceneOf(stateWith([], { transactions: [
@@ -175,7 +179,7 @@ for (const count of [1, 3, 9, 40]) {
 }
 
 // A client of the cluster keeps what it was given when compaction takes it from the log.
-const given = { began: 1, position: 3, read: [{ from: 0, to: 1 }, { from: 2, to: 9 }] };
+const given = { isNamed: true, began: 1, position: 3, read: [{ from: 0, to: 1 }, { from: 2, to: 9 }] };
 assert.equal(runsOf(given), '0-0,2-4');
 assert.deepEqual(readBelow(given, { ...holesInside, start: 1 }, 5), [{ from: 2, to: 5 }]);
 

@@ -87,6 +87,7 @@ const state = {
     }],
   }],
   // Its last fetch names another partition; it asks for this one, too.
+  deliveries: [{ client: 'billing', topic: 'orders', partition: 0, runs: [{ from: '0', to: '2' }] }],
   asks: [{ by: 1048585, node: 2, topic: 'orders', partition: 0, offset: '2' },
     { by: 1048585, node: 2, topic: 'pay', partition: 0, offset: '7' }],
   waits: [['fetch', 1048585, 2], ['follower-fetch', 3, 2], ['fetch', 8, 2], ['produce', 8, 2]].map(
@@ -121,6 +122,11 @@ const statusOf = (wanted) =>
 assert.deepEqual(statusOf(follow), {
   sent: 'past', b2: 'here', b1: 'gone', b3: 'here', committed: 'here', 'r-billing': 'here',
 });
+// What lay there before it began to read, it was not sent.
+const late = sceneOf({ ...state, deliveries: [{ ...state.deliveries[0], runs: [] }] },
+  { topic: 'orders', partition: 0 });
+assert.deepEqual(whereabouts(late, follow).find(({ id }) => id === 'r-billing'),
+  { id: 'r-billing', label: 'read by billing', status: 'gone', note: 'reads from 2' });
 assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 

@@ -12,7 +12,7 @@ import (
 func New() *State {
 	s := &State{
 		Nodes: []*Node{}, Links: []*Link{}, Topics: []*Topic{}, Clients: []*Client{},
-		Asks: []Ask{}, Programs: []*Program{}, Transactions: []*Transaction{},
+		Asks: []Ask{}, Deliveries: []Delivery{}, Programs: []*Program{}, Transactions: []*Transaction{},
 		Configs: []Config{}, Metadata: Metadata{HighWatermark: -1},
 	}
 	s.Counters.Unknown = map[string]int64{}

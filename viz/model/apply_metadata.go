@@ -25,6 +25,7 @@ func (s *State) applyMetadata(c *event.Chunk, r *event.Record) {
 		t.TopicID, t.ReplicationFactor, t.Deleted = e.TopicID, e.ReplicationFactor, false
 		t.setMinIsr(e.MinIsr)
 	case event.KindTopicDeleted:
+		s.dropDeliveries(c.TopicDeleted(r).Topic)
 		if t := s.Topic(c.TopicDeleted(r).Topic); t != nil {
 			t.Deleted = true
 			for _, p := range t.Partitions {

@@ -21,8 +21,11 @@ func (s *State) applyWorld(c *event.Chunk, r *event.Record) {
 	case event.KindPartitionAnswered:
 		e := c.PartitionAnswered(r)
 		s.clients[e.Connection].countError(e.ErrorCode)
+		s.delivered(r.Node, e)
 	case event.KindResponseSent:
-		s.responseSent(c.ResponseSent(r))
+		e := c.ResponseSent(r)
+		s.responseSent(e)
+		s.delivered(r.Node, e.OfPartition())
 	case event.KindFetchPositionChanged:
 		e := c.FetchPositionChanged(r)
 		s.asked(Ask{e.Connection, r.Node, e.Topic, e.Partition, e.Offset})

@@ -46,6 +46,10 @@ func TestBrowserFoldsToTheSameState(t *testing.T) {
 			compareFolds(t, node, randomChunk(seed, 4000), []int{4000, 1, 299, 300, 301, 1777, 3999})
 		})
 	}
+	t.Run("outside readers", func(t *testing.T) {
+		c := deliveriesChunk()
+		compareFolds(t, node, c, []int{len(c.Records), 9, 20, 30, len(c.Records) - 3})
+	})
 	t.Run("many partitions", func(t *testing.T) {
 		wide := wideChunk()
 		compareFolds(t, node, wide, []int{len(wide.Records), len(wide.Records) - 600})

@@ -24,6 +24,7 @@ func (s *State) Clone() *State {
 	})
 	c.Messages, c.Waits, c.Timers = s.Messages.clone(), s.Waits.clone(), s.Timers.clone()
 	c.Asks, c.Configs = slices.Clone(s.Asks), slices.Clone(s.Configs)
+	c.Deliveries = slices.Clone(s.Deliveries)
 	c.Counters.Events = slices.Clone(s.Counters.Events)
 	c.Counters.Unknown = maps.Clone(s.Counters.Unknown)
 	c.reindex()

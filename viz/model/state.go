@@ -21,6 +21,7 @@ const (
 	unknownKindsMax = 32
 	programsMax     = 256
 	asksMax         = 1024
+	deliveriesMax   = 256
 	ownBatchesMax   = 64  // of one producer, kept one by one
 	ownPartsMax     = 128 // of one producer or consumer
 
@@ -46,6 +47,8 @@ type State struct {
 	Programs []*Program `json:"programs"`
 	// Asks are what outside clients and built-in consumers fetch, by who asks and whom.
 	Asks []Ask `json:"asks"`
+	// Deliveries are what outside clients were sent, in the order in which they began to read.
+	Deliveries []Delivery `json:"deliveries"`
 	// Transactions are the transactional ids, as their coordinators replayed them.
 	Transactions []*Transaction `json:"transactions"`
 	// Messages are those under way, Waits the requests that wait at a node, Timers those armed; all
@@ -377,6 +380,7 @@ type NotKept struct {
 	Configs    int64 `json:"configs"`
 	Partitions int64 `json:"partitions"` // events about partitions beyond the bound
 	Asks       int64 `json:"asks"`
+	Deliveries int64 `json:"deliveries"`
 	Programs   int64 `json:"programs"` // events about producers and consumers beyond the bounds
 	// Transactions counts events about transactional ids beyond the bound.
 	Transactions int64 `json:"transactions"`

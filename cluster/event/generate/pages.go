@@ -138,8 +138,9 @@ func kindsModule() []byte {
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
 		"[name, make(row)]));\n" +
-		"const area = (area, rows) => each(rows, ([text]) => text[0] === \"~\" ?\n" +
-		"\t{ area, class: \"detail\", narration: text.slice(1) } :\n" +
+		"const area = (area, rows) => each(\n" +
+		"\trows.replaceAll(\"@\", \"{topic}-{partition}\").replaceAll(\"%\", \"{node}\"), ([text]) =>\n" +
+		"\ttext[0] === \"~\" ? { area, class: \"detail\", narration: text.slice(1) } :\n" +
 		"\t{ area, class: \"fact\", narration: text });\n\n" +
 		"export const kinds = {\n")
 	last := ""
@@ -155,7 +156,7 @@ func kindsModule() []byte {
 		if row.Class == event.Detail {
 			mark = "~"
 		}
-		fmt.Fprintf(&b, "%s|%s\n", row.Name, mark+marked(row, row.Narration))
+		fmt.Fprintf(&b, "%s|%s\n", row.Name, mark+shortened(marked(row, row.Narration)))
 	}
 	b.WriteString("`),\n};\n\n/** What narrates a kind in a state of its field after, or of that and its " +
 		"reason. */\nexport const states = {\n")
@@ -180,4 +181,9 @@ func kindsModule() []byte {
 	}
 	b.WriteString("\"\").split(\" \");\n")
 	return b.Bytes()
+}
+
+// shortened writes as one sign what most narrations name: the place, and who tells.
+func shortened(narration string) string {
+	return strings.NewReplacer("{topic}-{partition}", "@", "{node}", "%").Replace(narration)
 }

@@ -16,6 +16,7 @@ const LINGER = '5 ms';
  * @property {number} near 2 if it has to do with the partition in focus, 1 with its topic, else 0
  * @property {number[]} connections nodes or connections that are this client
  * @property {number|null} position the next offset it asks for, in the partition in focus
+ * @property {{from: number, to: number}[]} read what it was given there, or sent
  */
 
 /** @param {object} state @param {object|null} focus
@@ -61,7 +62,7 @@ const blank = (id) => ({
 	...{ id, isNamed: false, isAlive: true, near: 0, newness: 0, role: '', software: '' },
 	...{ address: '', connections: [], nodes: [], produces: 0, fetches: 0, open: 0 },
 	...{ former: [], ending: '', last: null, group: '', isolation: '' },
-	...{ began: null, position: null, committed: null },
+	...{ began: null, position: null, committed: null, read: [] },
 });
 
 function programOf(state, program, focus) {
@@ -172,7 +173,9 @@ function outsidersOf(state, focus, taken) {
 	for (const connection of state.clients ?? []) {
 		const given = connection.clientId || `connection ${connection.connection}`;
 		const id = taken.has(given) ? `${given}, outside` : given;
-		const client = byName.get(id) ?? blank(id);
+		const sent = state.deliveries?.find((each) => each.client === given &&
+			each.topic === focus?.topic && each.partition === focus.partition);
+		const client = byName.get(id) ?? { ...blank(id), read: runsOf(sent?.runs) };
 		byName.set(id, client);
 		addConnection(client, connection, focus, asks);
 	}

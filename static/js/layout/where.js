@@ -194,9 +194,15 @@ function sent(scene, follow, holders, belief) {
 		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };
 }
 
-/** Whether an offset lies between where a reader began to read and its position. */
+/** Whether an offset lies between where a reader began to read and its position. Of one from
+ *  outside only what it was sent is known. */
 const hasPassed = (reader, offset) =>
-	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0);
+	reader.position !== null && offset < reader.position && offset >= beganAt(reader, offset);
+
+/** Where a reader began to read what it goes on with, as far as it concerns an offset. */
+const beganAt = (reader, offset) => (reader.isNamed || isAmong(reader.read, offset)
+	? reader.began ?? 0
+	: reader.read.find(({ from }) => from > offset)?.from ?? reader.position ?? 0);
 
 /** Whether a reader that tells what it was given passed an offset and was given nothing there. */
 const hasLeftOut = (reader, offset) =>
@@ -208,18 +214,21 @@ const hasLeftOut = (reader, offset) =>
  *  @returns {{from: number, to: number}[]} */
 export function readBelow(reader, log, end) {
 	// A client of the cluster tells what it was given, and keeps it, whatever became of the log.
-	if (reader.read?.length) return clipped(reader.read, log?.start ?? 0, end);
+	const told = clipped(reader.read, log?.start ?? 0, end);
+	if (reader.isNamed && reader.read.length) return told;
 	const from = reader.began ?? 0;
 	const to = Math.min(reader.position ?? 0, end);
 	const isGiven = (batch) => !batch.control &&
 		!(reader.isolation && threadAt(log.threads, batch, batch.base)?.state === 'aborted');
-	const given = log
+	const lying = log
 		? [...log.batches.filter(isGiven).map(({ base, last }) => ({ from: base, to: last + 1 })),
 			{ from: log.leo, to: Infinity }]
 		: [{ from, to }];
 	const runs = [];
-	const pieces = given.flatMap((run) => withoutHoles(run, log?.holes ?? []));
-	for (const run of clipped(pieces, from, to)) {
+	const pieces = lying.flatMap((run) => withoutHoles(run, log?.holes ?? []));
+	const given = reader.isNamed ? clipped(pieces, from, to)
+		: told.flatMap((run) => clipped(pieces, run.from, Math.min(run.to, to)));
+	for (const run of given) {
 		if (runs.at(-1)?.to === run.from) runs.at(-1).to = run.to;
 		else runs.push(run);
 	}
@@ -261,7 +270,8 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
-		const isBehind = reader.began !== null && follow.offset < reader.began;
+		const began = beganAt(reader, follow.offset);
+		const isBehind = follow.offset < began;
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
 			if (isBehind && !isAmong(reader.former, follow.offset)) {
 				return { ...station, label: `group ${reader.group}`, status: 'here', note: 'past it' };
@@ -276,7 +286,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 			follow.offset < scene.focus.hw;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
 		if (isBehind) {
-			return { ...station, status: 'gone', note: `reads from ${shortOffset(reader.began)}` };
+			return { ...station, status: 'gone', note: `reads from ${shortOffset(began)}` };
 		}
 		if (leading && isDeleted(leading, follow) && !hasPassed(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: DELETED };

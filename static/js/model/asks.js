@@ -38,6 +38,12 @@ export function asked(state, event) {
 	else state.asks.splice(at, 0, ask);
 }
 
+/** @param {State} state @returns what somebody asks a node for of a partition, if it does */
+export function askAt(state, ask) {
+	const at = placeOf(state, ask);
+	return isAt(state, at, ask) ? state.asks[at] : undefined;
+}
+
 /** @param {State} state @param {import("./state.js").Event} event */
 export function askDropped(state, event) {
 	const ask = askOf(event);
@@ -63,5 +69,5 @@ export function waitsFor(state, wait, partition, topic) {
 			Boolean(findCopy(partition, wait.node)?.followers.some((f) => f.node === wait.for));
 	}
 	const ask = { by: wait.for, node: wait.node, topic, partition: index };
-	return wait.what === "fetch" && isAt(state, placeOf(state, ask), ask);
+	return wait.what === "fetch" && Boolean(askAt(state, ask));
 }

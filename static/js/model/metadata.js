@@ -64,6 +64,7 @@ function setMinIsr(topic, minIsr) {
 }
 
 function topicDeleted(state, f) {
+	state.deliveries = state.deliveries.filter((d) => d.topic !== f.topic); // another has other records
 	const topic = findTopic(state, f.topic);
 	if (!topic) return;
 	topic.deleted = true;

@@ -1,8 +1,9 @@
 // Folds the kinds of built-in producers and consumers.
 
 import { parseRuns } from "./holes.js";
-import { compare, larger, smaller } from "./int64.js";
+import { compare } from "./int64.js";
 import { compareText, findCopy, findPartition, insertSorted } from "./places.js";
+import { joined, readMore, runsBelow, runsMax } from "./runs.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -10,7 +11,6 @@ import { compareText, findCopy, findPartition, insertSorted } from "./places.js"
 const programsMax = 256;
 const batchesMax = 64;
 const partitionsMax = 128;
-const runsMax = 64;
 
 /** @param {State} state @param {number} node */
 export function findProgram(state, node) {
@@ -112,9 +112,6 @@ function readOld(state, program, f) {
 		partition.assured = newest(partition.assured);
 	}
 }
-
-const runsBelow = (runs = [], end) => runs.filter(({ from }) => compare(from, end) < 0)
-	.map(({ from, to }) => ({ from, to: smaller(to, end) }));
 
 function changeParts(state, isMeant, change) {
 	for (const program of state.programs) {
@@ -218,26 +215,4 @@ function setPart(state, program, f, change, offsets = "") {
 	if (!part) return;
 	const read = offsets ? readMore(part.read ?? [], parseRuns(offsets)) : part.read;
 	program.partitions[program.partitions.indexOf(part)] = { ...part, ...change, read };
-}
-
-/** Adds to what was read. Of too many runs the two lowest become one, with what lay between: what was
- * read long ago is drawn small. @param {{from: string, to: string}[]} read @param more likewise */
-function readMore(read, more) {
-	const runs = joined(read, more);
-	const over = runs.length - runsMax;
-	if (over > 0) runs[over].from = runs[0].from;
-	return over > 0 ? runs.slice(over) : runs;
-}
-
-/** Puts runs in order and makes one of those that touch. */
-function joined(read, more) {
-	const runs = [];
-	const all = [...read, ...more]
-		.sort((a, b) => compare(a.from, b.from) || compare(a.to, b.to));
-	for (const run of all) {
-		const last = runs.at(-1);
-		if (last && compare(run.from, last.to) <= 0) last.to = larger(last.to, run.to);
-		else runs.push({ ...run });
-	}
-	return runs;
 }

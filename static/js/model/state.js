@@ -19,13 +19,13 @@ const unknownKindsMax = 32;
 export function create() {
 	return {
 		seq: "0", at: "0", seed: "0", origin: "0", clusterId: "", version: "",
-		nodes: [], links: [], topics: [], clients: [], programs: [], asks: [], transactions: [], messages: [],
-		waits: [], timers: [], configs: [],
+		nodes: [], links: [], topics: [], clients: [], programs: [], asks: [], deliveries: [],
+		transactions: [], messages: [], waits: [], timers: [], configs: [],
 		lastCommand: null, metadata: { highWatermark: "-1" }, recording: { dropped: "0", from: "0" },
 		counters: { total: 0, events: {}, unknown: {}, messages: 0, idleMessages: 0, bytes: 0,
 			records: 0 },
 		notKept: { messages: 0, waits: 0, timers: 0, clients: 0, configs: 0, partitions: 0,
-			asks: 0, programs: 0, transactions: 0 },
+			asks: 0, deliveries: 0, programs: 0, transactions: 0 },
 	};
 }
 
@@ -83,6 +83,7 @@ export function clone(state) {
 		messages: state.messages.slice(),
 		waits: state.waits.slice(),
 		asks: state.asks.slice(),
+		deliveries: state.deliveries.slice(),
 		timers: state.timers.slice(),
 		configs: state.configs.slice(),
 		metadata: { ...state.metadata },

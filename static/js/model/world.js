@@ -1,6 +1,7 @@
 // Folds the kinds of nodes, links, clients, messages, timers and waits.
 
 import { askDropped, asked, dropAsks } from "./asks.js";
+import { delivered } from "./deliveries.js";
 import { findCopy, insertSorted, linkAt, nodeAt } from "./places.js";
 import { endProgram } from "./program.js";
 
@@ -22,8 +23,12 @@ export function applyWorld(state, event) {
 		case "MessageDelivered":
 		case "MessageDropped": return remove(state.messages, "message", f.message);
 		case "RequestReceived": return requestReceived(state, event);
-		case "ResponseSent": return responseSent(state, event);
-		case "PartitionAnswered": return countError(findClient(state, f.connection), f);
+		case "ResponseSent":
+			responseSent(state, event);
+			return delivered(state, event);
+		case "PartitionAnswered":
+			countError(findClient(state, f.connection), f);
+			return delivered(state, event);
 		case "FetchPositionChanged": return asked(state, event);
 		case "FetchPartitionDropped": return askDropped(state, event);
 		case "WaitBegan":

@@ -1,82 +1,83 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
 const each = (rows, make) => Object.fromEntries(
 	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
-const area = (area, rows) => each(rows, ([text]) => text[0] === "~" ?
-	{ area, class: "detail", narration: text.slice(1) } :
+const area = (area, rows) => each(
+	rows.replaceAll("@", "{topic}-{partition}").replaceAll("%", "{node}"), ([text]) =>
+	text[0] === "~" ? { area, class: "detail", narration: text.slice(1) } :
 	{ area, class: "fact", narration: text });
 
 export const kinds = {
 ...area("world", `
 WorldStarted|A cluster begins, with seed {seed}.
-NodeStarted|{node} starts, incarnation {incarnation}.
-NodeStopped|{node} is gone ({how}).
-NodePaused|{node} stands still: it handles nothing.
-NodeResumed|{node} goes on with what waited for it.
+NodeStarted|% starts, incarnation {incarnation}.
+NodeStopped|% is gone ({how}).
+NodePaused|% stands still: it handles nothing.
+NodeResumed|% goes on with what waited for it.
 LinkCut|The link from {from} to {to} is cut.
 LinkHealed|The link from {from} to {to} passes messages again.
 LinkDelayed|Messages from {from} to {to} now take {latency}.
-NodeClockChanged|{node}'s clock is off by {offset}.
-DiskFaultSet|{node}'s disk is now: {fault}.
+NodeClockChanged|%'s clock is off by {offset}.
+DiskFaultSet|%'s disk is now: {fault}.
 CommandRan|Command: {command}
-TimerArmed|~{node} sets its timer {name}.
-TimerFired|~{node}'s timer {name} fires.
-TimerCancelled|~{node} cancels its timer {name}.
-MessageSent|~{node} sends {api} to {to}.
-MessageDelivered|~{node} receives a message from {from}.
+TimerArmed|~% sets its timer {name}.
+TimerFired|~%'s timer {name} fires.
+TimerCancelled|~% cancels its timer {name}.
+MessageSent|~% sends {api} to {to}.
+MessageDelivered|~% receives a message from {from}.
 MessageDropped|A message from {from} to {to} will not arrive: {reason}.
-ClientConnected|A client connects to {node} from {address}.
+ClientConnected|A client connects to % from {address}.
 ClientIdentified|The client calls itself {clientId}.
-ClientDisconnected|A client's connection to {node} ends: {reason}.
-RequestReceived|~{node} receives {api} version {version}.
-PartitionReceived|~The {api} at {node} brings {#records} records for {topic}-{partition}.
-PartitionAnswered|~{node} answers {api} for {topic}-{partition}: {errorCode}.
-ResponseSent|~{node} answers {api}: {errorCode}.
-FetchPositionChanged|~{connection} asks {node} for {topic}-{partition} from offset {#offset} on.
-FetchPartitionDropped|~{connection} no longer asks {node} for {topic}-{partition}.
-WaitBegan|~A {what} waits at {node} until {topic}-{partition} has all below offset {#needs}.
-WaitEnded|~What waited at {node} ends: {outcome}.
+ClientDisconnected|A client's connection to % ends: {reason}.
+RequestReceived|~% receives {api} version {version}.
+PartitionReceived|~The {api} at % brings {#records} records for @.
+PartitionAnswered|~% answers {api} for @: {errorCode}.
+ResponseSent|~% answers {api}: {errorCode}.
+FetchPositionChanged|~{connection} asks % for @ from offset {#offset} on.
+FetchPartitionDropped|~{connection} no longer asks % for @.
+WaitBegan|~A {what} waits at % until @ has all below offset {#needs}.
+WaitEnded|~What waited at % ends: {outcome}.
 `),
 ...area("log", `
-LogOpened|{node} opens {topic}-{partition}: it ends at offset {#logEndOffset}.
-BatchAppended|~{node} appends {#records} records to {topic}-{partition} at offset {#baseOffset}.
-RecordDescribed|~Offset {#offset} of {topic}-{partition} holds {key}.
-SegmentRolled|{node} begins segment {#baseOffset} of {topic}-{partition}.
-SegmentDeleted|{node} deletes segment {#baseOffset} of {topic}-{partition}.
-LogStartOffsetMoved|On {node}, {topic}-{partition} now starts at offset {#after}.
-LogTruncated|{node} cuts {topic}-{partition} from {#before} back to {#after}.
-LeaderEpochStarted|{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {#startOffset}.
-LogSynced|~{node} has {topic}-{partition} on disk up to offset {#upTo}.
-DuplicateSuppressed|{node} recognises a retry: {topic}-{partition} has it at offset {#baseOffset}.
-AppendRefused|{node} refuses a batch for {topic}-{partition}, {errorCode}: {detail}.
-CleanerPassBegan|{node} begins to compact {topic}-{partition} below offset {#upTo}.
-SegmentsSwapped|{node} replaces {segments} segments of {topic}-{partition} from {#baseOffset} on: {recordsBefore} records before, {records} after.
-CleanerPassEnded|{node} has compacted {topic}-{partition} ({outcome}): {recordsBefore} records before, {recordsAfter} after.
-LogDirFailed|{node}'s log directory failed at {operation}: {error}.
+LogOpened|% opens @: it ends at offset {#logEndOffset}.
+BatchAppended|~% appends {#records} records to @ at offset {#baseOffset}.
+RecordDescribed|~Offset {#offset} of @ holds {key}.
+SegmentRolled|% begins segment {#baseOffset} of @.
+SegmentDeleted|% deletes segment {#baseOffset} of @.
+LogStartOffsetMoved|On %, @ now starts at offset {#after}.
+LogTruncated|% cuts @ from {#before} back to {#after}.
+LeaderEpochStarted|% notes that epoch {leaderEpoch} of @ starts at {#startOffset}.
+LogSynced|~% has @ on disk up to offset {#upTo}.
+DuplicateSuppressed|% recognises a retry: @ has it at offset {#baseOffset}.
+AppendRefused|% refuses a batch for @, {errorCode}: {detail}.
+CleanerPassBegan|% begins to compact @ below offset {#upTo}.
+SegmentsSwapped|% replaces {segments} segments of @ from {#baseOffset} on: {recordsBefore} records before, {records} after.
+CleanerPassEnded|% has compacted @ ({outcome}): {recordsBefore} records before, {recordsAfter} after.
+LogDirFailed|%'s log directory failed at {operation}: {error}.
 `),
 ...area("replica", `
-BecameLeader|{node} leads {topic}-{partition} in epoch {leaderEpoch}.
-BecameFollower|{node} follows {leader} for {topic}-{partition} in epoch {leaderEpoch}.
-ReplicaRemoved|{node} no longer holds {topic}-{partition}.
-ReplicaFetched|~{node} learns from its fetch that {replica} has {topic}-{partition} up to {#offset}.
-HighWatermarkMoved|~On {node} the high watermark of {topic}-{partition} moves from {#before} to {#after}.
-IsrChangeProposed|{node} asks the controller for ISR {proposed} of {topic}-{partition}.
-IsrChangeRefused|The controller refuses {node}'s ISR for {topic}-{partition}: {errorCode}.
-IsrChanged|The ISR of {topic}-{partition} is now {isr}.
-FollowerDiverged|{leader} tells {node} that epoch {leaderEpoch} of {topic}-{partition} ended at {#endOffset}.
+BecameLeader|% leads @ in epoch {leaderEpoch}.
+BecameFollower|% follows {leader} for @ in epoch {leaderEpoch}.
+ReplicaRemoved|% no longer holds @.
+ReplicaFetched|~% learns from its fetch that {replica} has @ up to {#offset}.
+HighWatermarkMoved|~On % the high watermark of @ moves from {#before} to {#after}.
+IsrChangeProposed|% asks the controller for ISR {proposed} of @.
+IsrChangeRefused|The controller refuses %'s ISR for @: {errorCode}.
+IsrChanged|The ISR of @ is now {isr}.
+FollowerDiverged|{leader} tells % that epoch {leaderEpoch} of @ ended at {#endOffset}.
 `),
 ...area("metadata", `
-VoteStored|{node} stores its vote for {candidate} in term {term}.
-ControllerStateChanged|{node} is {state} in term {term}.
-MetadataStored|~{node} has the metadata log on disk up to {#logEndOffset}.
+VoteStored|% stores its vote for {candidate} in term {term}.
+ControllerStateChanged|% is {state} in term {term}.
+MetadataStored|~% has the metadata log on disk up to {#logEndOffset}.
 MetadataCommitted|~The metadata log is committed up to {#highWatermark}.
-MetadataReplayed|~{node} has replayed the metadata log up to {#offset}.
+MetadataReplayed|~% has replayed the metadata log up to {#offset}.
 BrokerRegistered|{broker} is registered with broker epoch {brokerEpoch}.
 BrokerFenced|{broker} is fenced: the cluster counts it as absent.
 BrokerUnfenced|{broker} is unfenced.
 BrokerInControlledShutdown|{broker} hands over its leaderships.
 TopicCreated|Topic {topic} is created: {partitions} partitions, {replicationFactor} copies each.
 TopicDeleted|Topic {topic} is deleted.
-PartitionChanged|{topic}-{partition}: leader {leader}, epoch {leaderEpoch}, ISR {isr}.
+PartitionChanged|@: leader {leader}, epoch {leaderEpoch}, ISR {isr}.
 ConfigChanged|{resource}: {name} is now {value}.
 ProducerIDsAllocated|{broker} gets producer ids {first} to {next}, the last not included.
 RecordingTruncated|The recorder is full: events before {from} are no longer kept.
@@ -87,33 +88,33 @@ GroupMemberJoined|Member {member} joins group {group}: {reason}.
 GroupMemberLeft|Member {member} leaves group {group}: {reason}.
 RebalanceBegan|Group {group} rebalances: {reason}.
 RebalanceEnded|Group {group} has rebalanced, generation {generation}: {outcome}.
-OffsetCommitted|~Group {group} has committed {#offset} for {topic}-{partition}.
+OffsetCommitted|~Group {group} has committed {#offset} for @.
 `),
 ...area("client", `
 ClientStarted|The {role} {name} begins.
-RecordsBuffered|~{node} puts {added} records into its batch for {topic}-{partition}, which then has {#records}.
-RecordsNotBuffered|{node} could not even buffer {#records} records for {topic}: {reason}.
-SendBlocked|{node} stands still and waits for {what}.
-SendUnblocked|{node} no longer waits: {outcome}.
-BatchDrained|~{node} sends a batch of {#records} records for {topic}-{partition} to {to}.
-BatchRequeued|{node} will send its batch for {topic}-{partition} again: {reason}.
-BatchBelieved|~{node} counts {#records} records for {topic}-{partition} as {belief}.
-ProducerIDChanged|{node} sends as producer {producerId}, epoch {producerEpoch}: {reason}.
-ClientTransactionChanged|{node}'s transaction is now {after}: {reason}.
-MembershipChanged|{node} is {state} in group {group}: {reason}.
-PartitionAssigned|{node} now reads {topic}-{partition}.
-PartitionRevoked|{node} no longer reads {topic}-{partition}: {reason}.
-PositionMoved|{node} will read {topic}-{partition} from offset {#after}: {reason}.
-RecordsPolled|~{node} polls {#records} records of {topic}-{partition} from offset {#before}.
-PositionCommitted|~{node} hears that group {group} has offset {#offset} of {topic}-{partition} committed.
-CommitFailed|{node} could not commit its offsets: {reason}.
+RecordsBuffered|~% puts {added} records into its batch for @, which then has {#records}.
+RecordsNotBuffered|% could not even buffer {#records} records for {topic}: {reason}.
+SendBlocked|% stands still and waits for {what}.
+SendUnblocked|% no longer waits: {outcome}.
+BatchDrained|~% sends a batch of {#records} records for @ to {to}.
+BatchRequeued|% will send its batch for @ again: {reason}.
+BatchBelieved|~% counts {#records} records for @ as {belief}.
+ProducerIDChanged|% sends as producer {producerId}, epoch {producerEpoch}: {reason}.
+ClientTransactionChanged|%'s transaction is now {after}: {reason}.
+MembershipChanged|% is {state} in group {group}: {reason}.
+PartitionAssigned|% now reads @.
+PartitionRevoked|% no longer reads @: {reason}.
+PositionMoved|% will read @ from offset {#after}: {reason}.
+RecordsPolled|~% polls {#records} records of @ from offset {#before}.
+PositionCommitted|~% hears that group {group} has offset {#offset} of @ committed.
+CommitFailed|% could not commit its offsets: {reason}.
 `),
 ...area("txn", `
 TransactionStateChanged|Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.
-TransactionPartitionAdded|{topic}-{partition} is part of transaction {transactionalId}.
-TransactionBegan|~On {node}, producer {producerId} begins a transaction in {topic}-{partition} at {#firstOffset}.
-TransactionMarkerWritten|{node} has {commit} marker at offset {#offset} of {topic}-{partition}.
-LastStableOffsetMoved|~On {node} the last stable offset of {topic}-{partition} moves from {#before} to {#after}.
+TransactionPartitionAdded|@ is part of transaction {transactionalId}.
+TransactionBegan|~On %, producer {producerId} begins a transaction in @ at {#firstOffset}.
+TransactionMarkerWritten|% has {commit} marker at offset {#offset} of @.
+LastStableOffsetMoved|~On % the last stable offset of @ moves from {#before} to {#after}.
 `),
 };
 

@@ -204,7 +204,7 @@ function drawWaiting({ scene }) {
 					'dl',
 					null,
 					waits.map((wait) => [
-						h('dt', { key: wait.id }, waitText(wait)),
+						h('dt', { key: wait.id }, waitText(wait, scene)),
 						h('dd', { key: `${wait.id}-due` }, until(wait.due)),
 					]),
 				)
@@ -223,8 +223,9 @@ function drawWaiting({ scene }) {
 	);
 }
 
-const waitText = (wait) =>
-	`${wait.what} at broker ${wait.node}, ${wait.topic}-${wait.partition} to reach ` +
+const waitText = (wait, scene) =>
+	`${wait.what} of ${scene.clientOf.get(wait.for)?.id ?? nodeName(wait.for, scene)} at broker ` +
+	`${wait.node}, ${wait.topic}-${wait.partition} to reach ` +
 	shortOffset(wait.needs);
 
 /** Every link between two nodes, in a triangle of buttons. */

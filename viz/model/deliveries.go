@@ -1,0 +1,56 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"highwater/cluster/event"
+)
+
+// Delivery is what the outside clients of one name were sent of a partition, whatever connections they
+// had. What became of it there nobody tells.
+type Delivery struct {
+	Client    string `json:"client"` // a client id, or connection N where there is none
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Runs      []Run  `json:"runs"`
+}
+
+// delivered folds an answer to an outside client. A batch may begin before what was asked for, which
+// the client passes over.
+func (s *State) delivered(node event.NodeID, e event.PartitionAnswered) {
+	client := s.clients[e.Connection]
+	if client == nil || e.API != "Fetch" || e.Records <= 0 {
+		return
+	}
+	run := Run{From: e.Offset, To: e.Offset + event.Offset(e.Records)}
+	ask := Ask{By: e.Connection, Node: node, Topic: e.Topic, Partition: e.Partition}
+	if at, known := slices.BinarySearchFunc(s.Asks, ask, compareAsks); known {
+		run.From = max(run.From, s.Asks[at].Offset)
+	}
+	if run.From >= run.To {
+		return
+	}
+	name := client.ClientID
+	if name == "" {
+		name = fmt.Sprintf("connection %d", e.Connection)
+	}
+	for i := range s.Deliveries {
+		d := &s.Deliveries[i]
+		if d.Client == name && d.Topic == e.Topic && d.Partition == e.Partition {
+			d.Runs = readMore(d.Runs, []Run{run})
+			return
+		}
+	}
+	if len(s.Deliveries) >= deliveriesMax {
+		s.Deliveries = slices.Delete(s.Deliveries, 0, 1)
+		s.NotKept.Deliveries++
+	}
+	s.Deliveries = append(s.Deliveries, Delivery{Client: name, Topic: e.Topic, Partition: e.Partition,
+		Runs: []Run{run}})
+}
+
+// dropDeliveries forgets what was sent of a topic: another of its name has other records.
+func (s *State) dropDeliveries(topic string) {
+	s.Deliveries = slices.DeleteFunc(s.Deliveries, func(d Delivery) bool { return d.Topic == topic })
+}
