@@ -57,7 +57,7 @@ func (b *Broker) deleteRecords(call *world.Call, r *Request) {
 			}
 			if code == 0 && event.Offset(p.LowWatermark) < to {
 				needs = append(needs, event.WaitBegan{What: "delete-records", For: call.From,
-					Topic: t.Topic, Partition: p.Partition, Needs: to})
+					Topic: t.Topic, Partition: p.Partition, Needs: to, Request: requestOf(call)})
 				w.parts = append(w.parts, deletePart{h, i, j, len(w.parts), to})
 			}
 			t.Partitions = append(t.Partitions, p)

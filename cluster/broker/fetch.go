@@ -84,7 +84,8 @@ func (b *Broker) fetch(call *world.Call, r *Request) {
 // wait registers the fetch with every partition it wants.
 func (f *fetchWait) wait() {
 	b := f.b
-	facts := event.WaitBegan{What: "fetch", For: f.call.From, Idle: len(f.request.Topics) == 0}
+	facts := event.WaitBegan{What: "fetch", For: f.call.From, Request: requestOf(f.call),
+		Idle: len(f.request.Topics) == 0}
 	for _, w := range f.wanted {
 		h := b.held(w.topic, w.index)
 		if h == nil {

@@ -90,7 +90,7 @@ func (w *produceWait) needs() []event.WaitBegan {
 	needs := one[:0]
 	for _, part := range w.parts {
 		needs = append(needs, event.WaitBegan{What: "produce", For: w.call.From, Topic: part.p.Topic,
-			Partition: part.p.Index, Needs: part.needs})
+			Partition: part.p.Index, Needs: part.needs, Request: requestOf(w.call)})
 	}
 	return needs
 }

@@ -311,6 +311,9 @@ func (b *Broker) receivedProduce(e event.RequestReceived, body *kmsg.ProduceRequ
 	}
 }
 
+// requestOf is what events call a client's request.
+func requestOf(call *world.Call) int64 { return call.Body.(*Request).id }
+
 func (b *Broker) topicName(name string, id event.UUID) string {
 	if name == "" && !id.IsZero() {
 		if t := b.metadata.image.TopicByID(id); t != nil {

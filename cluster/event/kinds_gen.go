@@ -705,6 +705,7 @@ func (e WaitBegan) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[5] = int64(e.For)
 	r.Values[6] = int64(e.Due)
 	r.Values[7] = flag(e.Idle)
+	r.Values[8] = int64(e.Request)
 	return r.Seq
 }
 
@@ -719,6 +720,7 @@ func (c *Chunk) WaitBegan(r *Record) WaitBegan {
 		For:       NodeID(r.Values[5]),
 		Due:       int64(r.Values[6]),
 		Idle:      r.Values[7] != 0,
+		Request:   int64(r.Values[8]),
 	}
 }
 
@@ -2628,7 +2630,7 @@ var generatedRows = []Row{
 		{"topic", Text, "string", ""},
 		{"partition", Int32, "int32", ""},
 	}},
-	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch. A produce, a marker or a deletion that waits for several partitions begins a wait for each, a fetch one that names the first.", Fields: []Field{
+	{Kind: KindWaitBegan, Name: "WaitBegan", Area: "world", Emitted: "WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached, by the high watermark for a produce and by the log for a fetch. A produce, a marker or a deletion that waits for several partitions begins a wait for each, a fetch one that names the first. Request is the one of an outside or built-in client, 0 for what nodes ask each other.", Fields: []Field{
 		{"wait", Int64, "int64", ""},
 		{"what", Text, "string", ""},
 		{"topic", Text, "string", ""},
@@ -2637,6 +2639,7 @@ var generatedRows = []Row{
 		{"for", Int32, "NodeID", ""},
 		{"due", Int64, "int64", "virtual ns"},
 		{"idle", Bool, "bool", ""},
+		{"request", Int64, "int64", ""},
 	}},
 	{Kind: KindWaitEnded, Name: "WaitEnded", Area: "world", Emitted: "WaitEnded says that a waiting request was answered, and what ended the wait.", Fields: []Field{
 		{"wait", Int64, "int64", ""},

@@ -216,7 +216,8 @@ type FetchPartitionDropped struct {
 
 // WaitBegan says that a request cannot be answered yet. Needs is the offset that must be reached,
 // by the high watermark for a produce and by the log for a fetch. A produce, a marker or a deletion
-// that waits for several partitions begins a wait for each, a fetch one that names the first.
+// that waits for several partitions begins a wait for each, a fetch one that names the first. Request
+// is the one of an outside or built-in client, 0 for what nodes ask each other.
 type WaitBegan struct {
 	Wait      int64
 	What      string // produce, fetch, follower-fetch
@@ -226,6 +227,7 @@ type WaitBegan struct {
 	For       NodeID
 	Due       int64 `unit:"virtual ns"`
 	Idle      bool
+	Request   int64
 }
 
 // WaitEnded says that a waiting request was answered, and what ended the wait.

@@ -68,11 +68,16 @@ func TestAnswersForEachPartitionOfAProduceAreItsOwn(t *testing.T) {
 	both := []emittable{
 		event.RequestReceived{Connection: client, Request: 5, API: "Produce", Topic: "plain", Acks: -1},
 		event.PartitionReceived{Connection: client, Request: 5, API: "Produce", Topic: "orders"},
-		event.WaitBegan{Wait: 8, What: "produce", For: client, Topic: "plain", Needs: 1, Due: 5e6},
-		event.WaitBegan{Wait: 9, What: "produce", For: client, Topic: "orders", Needs: 1, Due: 5e6}}
+		event.WaitBegan{Wait: 8, What: "produce", For: client, Topic: "plain", Needs: 1, Due: 5e6,
+			Request: 5},
+		event.WaitBegan{Wait: 9, What: "produce", For: client, Topic: "orders", Needs: 1, Due: 5e6,
+			Request: 5}}
 	led(both...).hears(t, "ack", "One produce to orders-0 waits", "newest")
 	answered := append(both, event.WaitEnded{Wait: 9, Outcome: "satisfied"})
-	led(answered...).hears(t, "ack", "No produce to orders-0 waits", "newest")
+	led(answered...).hears(t, "ack", "One produce to orders-0 waits", "newest")
+	led(answered...).hears(t, "ack", "answered as one, and waits at broker 1", "newest")
+	gone := append(answered, event.ClientDisconnected{Connection: client})
+	led(gone...).hears(t, "ack", "No produce to orders-0 waits", "answered as one")
 	answered = append(answered, event.WaitEnded{Wait: 8, Outcome: "timed-out"},
 		event.PartitionAnswered{Connection: client, Request: 5, API: "Produce", Topic: "orders"},
 		event.ResponseSent{Connection: client, Request: 5, API: "Produce", Topic: "plain",

@@ -134,13 +134,15 @@ func (w *witness) candidates(a *Answer) {
 
 func (w *witness) whyAck(a *Answer) {
 	waits := w.waiting(func(what string) bool { return what == "produce" })
-	switch len(waits) {
+	heldUp := w.heldUp()
+	switch len(waits) + len(heldUp) {
 	case 0:
 		a.Title = "No produce to " + w.name() + " waits for its acknowledgement."
 	case 1:
 		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
 	default:
-		a.Title = say("%d produces to %s wait for their acknowledgement.", len(waits), w.name())
+		a.Title = say("%d produces to %s wait for their acknowledgement.", len(waits)+len(heldUp),
+			w.name())
 	}
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
 		e := answerOf(f)
@@ -161,6 +163,13 @@ func (w *witness) whyAck(a *Answer) {
 		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "The produce of %s waits "+
 			"at %s since %s for the high watermark to reach %d; it is %d. %s", w.who(wait.For),
 			w.who(wait.Node), clock(wait.Since), wait.Needs, reached,
+			w.atLatest(&wait, "It fails at %s at the latest."))
+	}
+	for _, wait := range heldUp {
+		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "All that the produce of %s "+
+			"brought here is below the high watermark, but its request is answered as one, and waits at "+
+			"%s since %s for that of %s-%d to reach %d. %s", w.who(wait.For), w.who(wait.Node),
+			clock(wait.Since), wait.Topic, wait.Partition, wait.Needs,
 			w.atLatest(&wait, "It fails at %s at the latest."))
 	}
 	if len(waits) > 0 && l != nil {

@@ -18,9 +18,9 @@ type witness struct {
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
 	open   map[writer]*fact // TransactionBegan without a marker
-	// unheard are the produces with acks=0 under way: nobody is told how they end.
-	unheard map[requested]bool
-	names   map[event.NodeID]string
+	// produces are those without an answer.
+	produces map[requested]*producing
+	names    map[event.NodeID]string
 }
 
 // about is what makes one event the successor of another: what it says, and of whom.
@@ -32,7 +32,7 @@ type about struct {
 
 func newWitness(s *model.State, p *model.Partition) *witness {
 	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
-		open: map[writer]*fact{}, unheard: map[requested]bool{}, names: map[event.NodeID]string{}}
+		open: map[writer]*fact{}, produces: map[requested]*producing{}, names: map[event.NodeID]string{}}
 }
 
 // see keeps an event that concerns the partition, or the nodes and links under it.
@@ -47,6 +47,9 @@ func (w *witness) see(f *fact) {
 		w.names[e.Connection] = e.ClientID
 	case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused, event.KindNodeResumed:
 		w.newest[about{kind: f.Kind, node: f.Node}] = f
+		if f.Kind == event.KindNodeStopped {
+			maps.DeleteFunc(w.produces, func(of requested, _ *producing) bool { return of.node == f.Node })
+		}
 	case event.KindBrokerFenced, event.KindBrokerUnfenced, event.KindBrokerRegistered:
 		w.newest[about{kind: f.Kind, node: event.NodeID(f.Values[0])}] = f
 	case event.KindLinkCut, event.KindLinkDelayed:
@@ -59,9 +62,20 @@ func (w *witness) see(f *fact) {
 		delete(w.waits, f.chunk.WaitEnded(f.Record).Wait)
 	case event.KindRequestReceived:
 		e := f.chunk.RequestReceived(f.Record)
-		if e.API == "Produce" && e.Acks == 0 {
-			w.unheard[requested{f.Node, e.Request}] = true
+		if e.API == "Produce" {
+			w.produces[requested{f.Node, e.Request}] = &producing{received: f,
+				isHere: w.isHere(e.Topic, e.Partition), isUnheard: e.Acks == 0}
 		}
+	case event.KindPartitionReceived:
+		e := f.chunk.PartitionReceived(f.Record)
+		if p := w.produces[requested{f.Node, e.Request}]; p != nil && w.isHere(e.Topic, e.Partition) {
+			p.isHere = true
+		}
+	case event.KindClientDisconnected:
+		e := f.chunk.ClientDisconnected(f.Record)
+		maps.DeleteFunc(w.produces, func(_ requested, p *producing) bool {
+			return p.received.chunk.RequestReceived(p.received.Record).Connection == e.Connection
+		})
 	case event.KindResponseSent, event.KindPartitionAnswered:
 		w.seeAnswer(f)
 	case event.KindPartitionChanged:
@@ -87,12 +101,49 @@ func (w *witness) see(f *fact) {
 func (w *witness) seeAnswer(f *fact) {
 	e := answerOf(f)
 	of := requested{f.Node, e.Request}
-	if e.API == "Produce" && w.isHere(e.Topic, e.Partition) && !w.unheard[of] {
+	isUnheard := w.produces[of] != nil && w.produces[of].isUnheard
+	if e.API == "Produce" && w.isHere(e.Topic, e.Partition) && !isUnheard {
 		w.newest[about{kind: event.KindResponseSent}] = f
 	}
 	if f.Kind == event.KindResponseSent {
-		delete(w.unheard, of)
+		delete(w.produces, of)
 	}
+}
+
+// producing is a produce without an answer.
+type producing struct {
+	received  *fact
+	isHere    bool // whether it brings records for the partition
+	isUnheard bool // acks=0: nobody is told how it ends
+}
+
+// heldUp lists the waits on other partitions for which produces to this one are not answered though
+// it has done its part: a request is answered as one.
+func (w *witness) heldUp() (waits []model.Wait) {
+	isOwn := map[requested]bool{}
+	w.eachProduceWait(func(wait *model.Wait, of requested) {
+		isOwn[of] = isOwn[of] || w.isHere(wait.Topic, wait.Partition)
+	})
+	w.eachProduceWait(func(wait *model.Wait, of requested) {
+		if !isOwn[of] {
+			isOwn[of] = true // one wait tells enough
+			waits = append(waits, *wait)
+		}
+	})
+	return waits
+}
+
+func (w *witness) eachProduceWait(f func(wait *model.Wait, of requested)) {
+	w.state.Waits.Each(func(wait *model.Wait) {
+		began := w.waits[wait.ID]
+		if wait.What != "produce" || began == nil {
+			return
+		}
+		of := requested{wait.Node, began.chunk.WaitBegan(began.Record).Request}
+		if p := w.produces[of]; p != nil && p.isHere {
+			f(wait, of)
+		}
+	})
 }
 
 // requested is one request at a broker.
