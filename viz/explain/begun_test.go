@@ -82,7 +82,7 @@ func TestAnswersForEachPartitionOfAProduceAreItsOwn(t *testing.T) {
 		event.PartitionAnswered{Connection: client, Request: 5, API: "Produce", Topic: "orders"},
 		event.ResponseSent{Connection: client, Request: 5, API: "Produce", Topic: "plain",
 			ErrorCode: timedOut})
-	led(answered...).hears(t, "ack", "The newest acknowledgement, of offset 0, left", "TIMED_OUT")
+	led(answered...).hears(t, "ack", "The newest acknowledgement, of the batch at offset 0, left", "TIMED_OUT")
 }
 
 func TestPassportOfARecordOfAnotherPartitionThanTheFirstOfItsRequestIsWhole(t *testing.T) {
@@ -113,6 +113,25 @@ func TestPassportOfARecordOfAnotherPartitionThanTheFirstOfItsRequestIsWhole(t *t
 	}
 	if got := stations(p); got != "key received appended committed acked delivered" {
 		t.Errorf("%s: %+v", got, p.Steps)
+	}
+}
+
+func TestPassportSaysThatAProducerWasNeverAnswered(t *testing.T) {
+	const producer = event.FirstOutside
+	for _, end := range []emittable{event.NodeStopped{How: "kill"},
+		event.ClientDisconnected{Connection: producer}} {
+		s := led(event.RequestReceived{Connection: producer, Request: 5, API: "Produce", Topic: "orders",
+			Acks: -1}, event.BatchAppended{Topic: "orders", Records: 1, ProducerID: -1, Leader: true},
+			event.ClientDisconnected{Connection: producer + 1}, end)
+		film := s.film()
+		_, last := film.Range()
+		p, err := explain.PassportOf(film, explain.Record{Topic: "orders"}, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stations(p); got != "received appended unanswered" {
+			t.Errorf("%T: %s: %+v", end, got, p.Steps)
+		}
 	}
 }
 

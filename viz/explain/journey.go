@@ -30,6 +30,7 @@ type journey struct {
 
 	request   *fact    // RequestReceived
 	answer    *fact    // ResponseSent or PartitionAnswered
+	cutOff    *fact    // NodeStopped or ClientDisconnected, after which there is no answer
 	sent      *sending // its batch, of a built-in producer
 	attempt   *attempt // the one of sent that brought it here
 	retries   []*fact
@@ -108,6 +109,8 @@ func (j *journey) see(f *fact) {
 		j.seeWire(f)
 	case event.KindResponseSent, event.KindPartitionAnswered:
 		j.seeAnswer(f)
+	case event.KindNodeStopped, event.KindClientDisconnected:
+		j.seeEnd(f)
 	case event.KindRecordsPolled:
 		e := f.chunk.RecordsPolled(f.Record)
 		if j.isHere(e.Topic, e.Partition) && e.Before <= j.of.Offset && j.of.Offset < e.After &&
@@ -253,7 +256,7 @@ func (j *journey) seeAppend(f *fact) {
 	if !e.Leader {
 		return
 	}
-	j.append, j.request, j.answer, j.attempt = f, request, nil, brought
+	j.append, j.request, j.answer, j.cutOff, j.attempt = f, request, nil, nil, brought
 	if brought != nil {
 		j.sent = brought.of
 	}

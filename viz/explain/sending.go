@@ -145,6 +145,18 @@ func (j *journey) seeAnswer(f *fact) {
 	}
 }
 
+// seeEnd notes that the request which brought the record will have no answer any more.
+func (j *journey) seeEnd(f *fact) {
+	if j.request == nil || j.answer != nil || j.cutOff != nil || f.Node != j.request.Node {
+		return
+	}
+	asked := j.request.chunk.RequestReceived(j.request.Record)
+	if asked.Acks != 0 && (f.Kind == event.KindNodeStopped ||
+		f.chunk.ClientDisconnected(f.Record).Connection == asked.Connection) {
+		j.cutOff = f
+	}
+}
+
 // broughtBy finds the request that a leader appended for, and the attempt of a built-in producer
 // that it was; nil for none.
 func (j *journey) broughtBy(appended *fact) (request *fact, a *attempt) {
@@ -299,6 +311,21 @@ func answered(w *witness, request, answer *fact, add adder) {
 	}
 	add(kind, answer, e.Connection, "%s %s to %s.", capital(w.who(answer.Node)), what,
 		w.who(e.Connection))
+}
+
+// unanswered tells that the producer heard nothing of a request; one of the cluster tells itself that
+// it gave it up.
+func (j *journey) unanswered(w *witness, add adder) {
+	if j.cutOff == nil || j.sent != nil {
+		return
+	}
+	from := j.request.chunk.RequestReceived(j.request.Record).Connection
+	if j.cutOff.Kind == event.KindNodeStopped {
+		add("unanswered", j.cutOff, from, "%s goes down before it has answered: %s is told nothing.",
+			capital(w.who(j.cutOff.Node)), w.who(from))
+		return
+	}
+	add("unanswered", j.cutOff, from, "The connection of %s ends before it is answered.", w.who(from))
 }
 
 // believed tells what the producer takes for true of its batch.

@@ -147,7 +147,8 @@ func (w *witness) whyAck(a *Answer) {
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
 		e := answerOf(f)
 		if e.ErrorCode == 0 {
-			a.why(f, event.RuleNone, "The newest acknowledgement, of offset %d, left for %s at %s.",
+			a.why(f, event.RuleNone, "The newest acknowledgement, of the batch at offset %d, left for "+
+				"%s at %s.",
 				e.Offset, w.who(e.Connection), clock(f.At))
 		} else {
 			a.why(f, event.RuleNone, "The newest answer, %s, left for %s at %s.",
