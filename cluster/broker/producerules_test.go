@@ -13,6 +13,7 @@ import (
 	"highwater/cluster/event"
 	"highwater/cluster/metadata"
 	"highwater/cluster/record"
+	"highwater/cluster/world"
 )
 
 // orders starts a broker that leads the only partition of "orders", with these configurations.
@@ -94,26 +95,75 @@ func TestAnswerToAProduceByTopicIDIsToldWithTheName(t *testing.T) {
 	}
 }
 
-// A client's request brings batches for many partitions, and each waits and is answered by itself.
-func TestEventsTellEachPartitionOfAProduce(t *testing.T) {
-	p := startBroker(t, registered(brokerID, false), registered(otherID, false), topic(1, "orders"),
-		led(1, 0, brokerID, otherID), led(1, 1, brokerID), led(1, 2, brokerID, otherID))
+// produceOf makes a request with one record for partition 0, two for partition 1, and so on.
+func (p *place) produceOf(partitions ...int32) *Request {
+	p.t.Helper()
 	body := kmsg.NewPtrProduceRequest()
 	body.Version, body.Acks, body.TimeoutMillis = 9, -1, 1000
 	request := &Request{Key: 0, Version: 9, Body: body}
 	orders := kmsg.ProduceRequestTopic{Topic: "orders"}
-	for index := range int32(3) {
+	for _, index := range partitions {
 		b := record.NewBuilder()
 		for range index + 1 {
 			b.Add(p.now(), nil, []byte("value"))
 		}
-		bytes := sealed(t, b)
+		bytes := sealed(p.t, b)
 		facts, bad := record.Validate(bytes, record.Validation{InflatedMax: 1 << 20})
 		request.Batches = append(request.Batches,
 			Batch{Buffer: record.Buffer{Bytes: bytes}, Facts: facts, Err: bad})
 		orders.Partitions = append(orders.Partitions, kmsg.ProduceRequestTopicPartition{Partition: index})
 	}
 	body.Topics = []kmsg.ProduceRequestTopic{orders}
+	return request
+}
+
+// An answer leaves its connection after those to the requests before it, and not at all once the
+// client is gone.
+func TestAnswersAreToldWhenTheyLeaveTheirConnection(t *testing.T) {
+	const outside = event.FirstOutside
+	for _, leaves := range []bool{false, true} {
+		p := startBroker(t, registered(brokerID, false), registered(otherID, false),
+			topic(1, "orders"), led(1, 0, brokerID, otherID), led(1, 1, brokerID))
+		var client *world.Env
+		p.world.Add(world.Spec{ID: outside, Role: "client",
+			Start: func(env *world.Env) (world.Node, error) { client = env; return quiet{}, nil }})
+		if err := p.world.StartNode(outside); err != nil {
+			t.Fatal(err)
+		}
+		for _, index := range []int32{0, 1} {
+			client.Request(brokerID, "Produce", p.produceOf(index), time.Minute, func(any, error) {})
+		}
+		p.until("both batches are there", func() bool {
+			return p.broker().Partition("orders", 0).Log.LogEndOffset() == 1 &&
+				p.broker().Partition("orders", 1).Log.LogEndOffset() == 2
+		})
+		if len(p.events.lines) != 0 {
+			t.Fatalf("told before the first is answered: %q", p.events.lines)
+		}
+		if leaves {
+			p.broker().Disconnected(outside)
+		}
+		p.world.RunFor(2 * time.Second) // the first times out
+		var got []string
+		for _, line := range p.events.lines {
+			_, rest, _ := strings.Cut(line, `"errorCode":`)
+			got = append(got, rest[:len(`7,"topic":"orders","partition":0`)])
+		}
+		want := []string{`7,"topic":"orders","partition":0`, `0,"topic":"orders","partition":1`}
+		if leaves {
+			want = nil
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("leaves %v: told %q, want %q", leaves, got, want)
+		}
+	}
+}
+
+// A client's request brings batches for many partitions, and each waits and is answered by itself.
+func TestEventsTellEachPartitionOfAProduce(t *testing.T) {
+	p := startBroker(t, registered(brokerID, false), registered(otherID, false), topic(1, "orders"),
+		led(1, 0, brokerID, otherID), led(1, 1, brokerID), led(1, 2, brokerID, otherID))
+	request := p.produceOf(0, 1, 2)
 	var answer any
 	p.client.Request(brokerID, "Produce", request, time.Minute, func(body any, _ error) { answer = body })
 	p.until("the batch is there", func() bool {

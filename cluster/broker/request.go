@@ -24,6 +24,7 @@ type Request struct {
 
 	id       int64     // in events
 	received event.Seq // the event that says so
+	waiting  *waitingAnswer
 }
 
 // Batch is the record bytes that a Produce carries for one partition, checked before they reach

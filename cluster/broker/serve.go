@@ -19,6 +19,8 @@ type clientConnection struct {
 	asks     asks
 	// produces are those that wait for a transaction's verification, and those behind them.
 	produces []queuedProduce
+	// unanswered are its requests in their order, in which the answers leave it.
+	unanswered []*Request
 }
 
 // answered is what an answer's events tell of one partition.
@@ -262,6 +264,10 @@ func (b *Broker) identify(connection event.NodeID, r *Request) {
 // received emits what came in and makes it the cause of what follows.
 func (b *Broker) received(call *world.Call, r *Request) {
 	r.id = b.env.NextID()
+	if call.From >= event.FirstOutside {
+		c := b.client(call.From)
+		c.unanswered = append(c.unanswered, r)
+	}
 	if !b.env.Events.On() {
 		return
 	}
@@ -323,27 +329,64 @@ func (b *Broker) topicName(name string, id event.UUID) string {
 	return name
 }
 
-// answer sends a response and emits what it told: of the first partition with the response, of each
-// other by itself.
+// answer sends a response and emits what it told, once it leaves: a connection's answers do so in the
+// order of its requests. Nothing is told to a client that is gone.
 func (b *Broker) answer(call *world.Call, body any, told ...answered) {
-	if b.env.Events.On() {
-		r := call.Body.(*Request)
-		var a answered
-		if len(told) > 0 {
-			a = told[0]
-		}
-		for i := 1; i < len(told); i++ {
-			other := &told[i]
-			event.PartitionAnswered{Connection: call.From, Request: r.id, API: kmsg.NameForKey(r.Key),
-				ErrorCode: int32(other.code), Topic: other.topic, Partition: other.partition,
-				Offset: other.offset, Records: other.records, Bytes: other.bytes}.
-				Emit(b.env.Events, event.RuleNone)
-		}
-		event.ResponseSent{Connection: call.From, Request: r.id, API: kmsg.NameForKey(r.Key),
-			ErrorCode: int32(a.code), Topic: a.topic, Partition: a.partition, Offset: a.offset,
-			Records: a.records, Bytes: a.bytes, Idle: a.idle}.Emit(b.env.Events, event.RuleNone)
+	r := call.Body.(*Request)
+	c := b.clients[call.From]
+	switch {
+	case c == nil:
+	case len(c.unanswered) == 0: // a client of the cluster, whose messages pass each other
+		b.tellAnswer(call.From, r, told)
+	case c.unanswered[0] != r:
+		r.waiting = &waitingAnswer{slices.Clone(told), b.env.Events.Cause}
+	default:
+		b.tellAnswer(call.From, r, told)
+		b.tellWaiting(call.From, c)
 	}
 	call.Reply(body)
+}
+
+// waitingAnswer is what an answer tells that leaves after those before it.
+type waitingAnswer struct {
+	told  []answered
+	cause event.Seq
+}
+
+// tellWaiting tells of the answers that leave behind the first one.
+func (b *Broker) tellWaiting(to event.NodeID, c *clientConnection) {
+	cause := b.env.Events.Cause
+	next := 1
+	for ; next < len(c.unanswered) && c.unanswered[next].waiting != nil; next++ {
+		r := c.unanswered[next]
+		b.env.Events.Cause = r.waiting.cause
+		b.tellAnswer(to, r, r.waiting.told)
+		r.waiting = nil
+	}
+	b.env.Events.Cause = cause
+	c.unanswered = slices.Delete(c.unanswered, 0, next)
+}
+
+// tellAnswer emits what an answer tells: of the first partition with the response, of each other by
+// itself.
+func (b *Broker) tellAnswer(to event.NodeID, r *Request, told []answered) {
+	if !b.env.Events.On() {
+		return
+	}
+	var a answered
+	if len(told) > 0 {
+		a = told[0]
+	}
+	for i := 1; i < len(told); i++ {
+		other := &told[i]
+		event.PartitionAnswered{Connection: to, Request: r.id, API: kmsg.NameForKey(r.Key),
+			ErrorCode: int32(other.code), Topic: other.topic, Partition: other.partition,
+			Offset: other.offset, Records: other.records, Bytes: other.bytes}.
+			Emit(b.env.Events, event.RuleNone)
+	}
+	event.ResponseSent{Connection: to, Request: r.id, API: kmsg.NameForKey(r.Key),
+		ErrorCode: int32(a.code), Topic: a.topic, Partition: a.partition, Offset: a.offset,
+		Records: a.records, Bytes: a.bytes, Idle: a.idle}.Emit(b.env.Events, event.RuleNone)
 }
 
 // Connected, of world.Greeter: from where a client speaks.

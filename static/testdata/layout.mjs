@@ -127,6 +127,9 @@ const late = sceneOf({ ...state, deliveries: [{ ...state.deliveries[0], runs: []
   { topic: 'orders', partition: 0 });
 assert.deepEqual(whereabouts(late, follow).find(({ id }) => id === 'r-billing'),
   { id: 'r-billing', label: 'read by billing', status: 'gone', note: 'reads from 2' });
+const gone = sceneOf({ ...state, clients: [] }, { topic: 'orders', partition: 0 });
+assert.deepEqual(whereabouts(gone, follow).filter(({ label }) => label.startsWith('read')),
+  [{ id: 'l-billing', label: 'read by billing', status: 'here', note: 'and left' }]);
 assert.equal(statusOf({ ...follow, epoch: 4 }).committed, 'gone');
 assert.equal(statusOf({ ...follow, epoch: 4 }).b1, 'hidden');
 

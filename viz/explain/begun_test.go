@@ -116,6 +116,26 @@ func TestPassportOfARecordOfAnotherPartitionThanTheFirstOfItsRequestIsWhole(t *t
 	}
 }
 
+func TestWhatABatchHasBeforeTheOffsetAskedForIsNotDelivered(t *testing.T) {
+	const consumer = event.FirstOutside
+	s := led(event.BatchAppended{Topic: "orders", LastOffset: 1, Records: 2, ProducerID: -1, Leader: true},
+		event.HighWatermarkMoved{Topic: "orders", After: 2},
+		event.RequestReceived{Connection: consumer, Request: 5, API: "Fetch", Topic: "orders", Offset: 1},
+		event.ResponseSent{Connection: consumer, Request: 5, API: "Fetch", Topic: "orders", Records: 2})
+	film := s.film()
+	_, last := film.Range()
+	for offset, want := range []string{"appended below-hw", "appended below-hw delivered"} {
+		p, err := explain.PassportOf(film, explain.Record{Topic: "orders",
+			Offset: event.Offset(offset)}, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stations(p); got != want {
+			t.Errorf("offset %d: %s, want %s", offset, got, want)
+		}
+	}
+}
+
 func TestPassportSaysThatAProducerWasNeverAnswered(t *testing.T) {
 	const producer = event.FirstOutside
 	for _, end := range []emittable{event.NodeStopped{How: "kill"},

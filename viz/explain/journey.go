@@ -45,6 +45,7 @@ type journey struct {
 	marker    *fact // TransactionMarkerWritten of its transaction, where it came first
 	nature    nature
 
+	asks map[event.NodeID]event.Offset // what a client's fetches ask for, from where on
 	wire wire
 	seen map[string]bool
 }
@@ -64,7 +65,8 @@ type former struct {
 
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
-		upTo: map[event.NodeID]event.Offset{}, wire: newWire()}
+		upTo: map[event.NodeID]event.Offset{}, asks: map[event.NodeID]event.Offset{},
+		wire: newWire()}
 }
 
 // newJourneyFrom is one that begins where the kept events do.
@@ -76,6 +78,11 @@ func newJourneyFrom(src Source, s *model.State, of Record, from event.Seq) (*jou
 	}
 	p := before.Partition(of.Topic, of.Partition)
 	j.epoch, j.leader = p.LeaderEpoch, p.Leader
+	for _, a := range before.Asks {
+		if j.isHere(a.Topic, a.Partition) {
+			j.asks[a.By] = a.Offset
+		}
+	}
 	for _, l := range p.Logs {
 		j.hadHole = j.hadHole || model.Tells(l.Holes, of.Offset)
 		if holds(l, of) && of.Offset >= l.HolesFrom {
@@ -109,6 +116,10 @@ func (j *journey) see(f *fact) {
 		j.seeWire(f)
 	case event.KindResponseSent, event.KindPartitionAnswered:
 		j.seeAnswer(f)
+	case event.KindFetchPositionChanged:
+		if e := f.chunk.FetchPositionChanged(f.Record); j.isHere(e.Topic, e.Partition) {
+			j.asks[e.Connection] = e.Offset
+		}
 	case event.KindNodeStopped, event.KindClientDisconnected:
 		j.seeEnd(f)
 	case event.KindRecordsPolled:

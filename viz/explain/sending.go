@@ -46,6 +46,12 @@ func newWire() wire {
 		map[event.Seq]bool{}, map[event.Seq]*attempt{}}
 }
 
+func (w *wire) forget(request event.Seq) {
+	delete(w.received, request)
+	delete(w.here, request)
+	delete(w.brought, request)
+}
+
 // seeSending takes in what a built-in producer says of a batch for the partition.
 func (j *journey) seeSending(f *fact) {
 	if !j.isHere(f.chunk.Text(f.Values[1]), int32(f.Values[2])) {
@@ -101,6 +107,9 @@ func (j *journey) seeWire(f *fact) {
 		}
 	case event.KindRequestReceived:
 		e := f.chunk.RequestReceived(f.Record)
+		if e.API == "Fetch" && j.isHere(e.Topic, e.Partition) {
+			j.asks[e.Connection] = e.Offset
+		}
 		if e.API != "Produce" {
 			return
 		}
@@ -133,13 +142,13 @@ func (j *journey) seeAnswer(f *fact) {
 				a.answer = f
 			}
 			if f.Kind == event.KindResponseSent {
-				delete(j.wire.received, seq)
-				delete(j.wire.here, seq)
-				delete(j.wire.brought, seq)
+				j.wire.forget(seq)
 			}
 		}
 	case e.API == "Fetch" && e.Records > 0 && isHere &&
-		j.covers(e.Offset, e.Offset+event.Offset(e.Records)) && j.holder(f.Node) &&
+		// A batch may begin before what was asked for, which the client passes over.
+		j.covers(max(e.Offset, j.asks[e.Connection]), e.Offset+event.Offset(e.Records)) &&
+		j.holder(f.Node) &&
 		j.state.Program(e.Connection) == nil:
 		j.deliver(f)
 	}
@@ -147,6 +156,9 @@ func (j *journey) seeAnswer(f *fact) {
 
 // seeEnd notes that the request which brought the record will have no answer any more.
 func (j *journey) seeEnd(f *fact) {
+	if f.Kind == event.KindClientDisconnected {
+		defer j.forgetRequests(f.chunk.ClientDisconnected(f.Record).Connection)
+	}
 	if j.request == nil || j.answer != nil || j.cutOff != nil || f.Node != j.request.Node {
 		return
 	}
@@ -154,6 +166,15 @@ func (j *journey) seeEnd(f *fact) {
 	if asked.Acks != 0 && (f.Kind == event.KindNodeStopped ||
 		f.chunk.ClientDisconnected(f.Record).Connection == asked.Connection) {
 		j.cutOff = f
+	}
+}
+
+// forgetRequests lets go of what a client that is gone had asked.
+func (j *journey) forgetRequests(of event.NodeID) {
+	for seq, request := range j.wire.received {
+		if request.chunk.RequestReceived(request.Record).Connection == of {
+			j.wire.forget(seq)
+		}
 	}
 }
 

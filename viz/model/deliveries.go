@@ -10,7 +10,7 @@ import (
 // Delivery is what the outside clients of one name were sent of a partition, whatever connections they
 // had. What became of it there nobody tells.
 type Delivery struct {
-	Client    string `json:"client"` // a client id, or connection N where there is none
+	Client    string `json:"client"` // a client id, or client N where there is none
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	Runs      []Run  `json:"runs"`
@@ -33,21 +33,24 @@ func (s *State) delivered(node event.NodeID, e event.PartitionAnswered) {
 	}
 	name := client.ClientID
 	if name == "" {
-		name = fmt.Sprintf("connection %d", e.Connection)
+		name = fmt.Sprintf("client %d", e.Connection-event.FirstOutside)
 	}
-	for i := range s.Deliveries {
-		d := &s.Deliveries[i]
-		if d.Client == name && d.Topic == e.Topic && d.Partition == e.Partition {
-			d.Runs = readMore(d.Runs, []Run{run})
-			return
+	d := Delivery{Client: name, Topic: e.Topic, Partition: e.Partition, Runs: []Run{run}}
+	at := len(s.Deliveries) - 1
+	for ; at >= 0; at-- {
+		if k := &s.Deliveries[at]; k.Client == name && k.Topic == e.Topic && k.Partition == e.Partition {
+			d.Runs = readMore(k.Runs, d.Runs)
+			break
 		}
 	}
-	if len(s.Deliveries) >= deliveriesMax {
-		s.Deliveries = slices.Delete(s.Deliveries, 0, 1)
+	if at < 0 && len(s.Deliveries) >= deliveriesMax {
+		at = 0
 		s.NotKept.Deliveries++
 	}
-	s.Deliveries = append(s.Deliveries, Delivery{Client: name, Topic: e.Topic, Partition: e.Partition,
-		Runs: []Run{run}})
+	if at >= 0 {
+		s.Deliveries = slices.Delete(s.Deliveries, at, at+1)
+	}
+	s.Deliveries = append(s.Deliveries, d)
 }
 
 // dropDeliveries forgets what was sent of a topic: another of its name has other records.

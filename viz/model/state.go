@@ -21,7 +21,7 @@ const (
 	unknownKindsMax = 32
 	programsMax     = 256
 	asksMax         = 1024
-	deliveriesMax   = 256
+	deliveriesMax   = 1024
 	ownBatchesMax   = 64  // of one producer, kept one by one
 	ownPartsMax     = 128 // of one producer or consumer
 
@@ -47,7 +47,7 @@ type State struct {
 	Programs []*Program `json:"programs"`
 	// Asks are what outside clients and built-in consumers fetch, by who asks and whom.
 	Asks []Ask `json:"asks"`
-	// Deliveries are what outside clients were sent, in the order in which they began to read.
+	// Deliveries are what outside clients were sent, the newest last.
 	Deliveries []Delivery `json:"deliveries"`
 	// Transactions are the transactional ids, as their coordinators replayed them.
 	Transactions []*Transaction `json:"transactions"`

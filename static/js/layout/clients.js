@@ -1,6 +1,7 @@
 // Who writes and who reads: the named producers and consumers of the cluster, the client behind
 // the page's own form, and whoever connects from outside, under the client id it gave.
 
+import { clientName } from '../model/deliveries.js';
 import { READERS_MOST } from './geometry.js';
 
 const BUILT_IN = 'built-in client'; // the client inside the cluster that the send form uses
@@ -161,6 +162,15 @@ function slotsOf(program, focus, batchBytes) {
 	return { shown, more: all.filter((slot) => isBusy(slot) && !shown.includes(slot)).length };
 }
 
+const isAt = (focus) => ({ topic, partition }) =>
+	topic === focus?.topic && partition === focus.partition;
+
+/** Who was sent something of the partition in focus, and is not connected any more.
+ *  @returns {{id: string, read: {from: number, to: number}[]}[]} */
+export const leftOf = (state, focus) => (state.deliveries ?? []).filter(isAt(focus))
+	.filter(({ client }) => !state.clients.some((each) => clientName(each) === client))
+	.map(({ client, runs }) => ({ id: client, read: runsOf(runs) }));
+
 /** Connections with the same client id are one client; what it asks for says what it is. */
 function outsidersOf(state, focus, taken) {
 	const byName = new Map();
@@ -171,11 +181,13 @@ function outsidersOf(state, focus, taken) {
 		byName.set(BUILT_IN, { ...blank(BUILT_IN), connections: own, isAlive });
 	}
 	for (const connection of state.clients ?? []) {
-		const given = connection.clientId || `connection ${connection.connection}`;
+		const given = clientName(connection);
 		const id = taken.has(given) ? `${given}, outside` : given;
-		const sent = state.deliveries?.find((each) => each.client === given &&
-			each.topic === focus?.topic && each.partition === focus.partition);
-		const client = byName.get(id) ?? { ...blank(id), read: runsOf(sent?.runs) };
+		const sent = (state.deliveries ?? []).filter((each) => each.client === given);
+		const here = sent.find(isAt(focus));
+		const hasLost = !here && state.notKept?.deliveries > 0;
+		const read = hasLost ? [{ from: 0, to: Infinity }] : runsOf(here?.runs);
+		const client = byName.get(id) ?? { ...blank(id), read, fetches: sent.length ? 1 : 0 };
 		byName.set(id, client);
 		addConnection(client, connection, focus, asks);
 	}

@@ -1,6 +1,7 @@
 // Messages as tokens: what kind, what it says, and between which columns it travels.
 // Pure; the view gives them time and place.
 
+import { FIRST_OUTSIDE } from '../model/deliveries.js';
 import { errorName } from '../model/narrate.js';
 import { shortOffset } from './format.js';
 import { REST, producerColumn, readerColumn } from './geometry.js';
@@ -10,7 +11,6 @@ import { epochIn } from './where.js';
 
 const CHIPS_MOST = 2;
 const ELEMENTS_MOST = 24;
-const FIRST_OUTSIDE = 1 << 20; // the number of the first connection from outside
 const STAGES = 5; // of a way: two tokens in one of them cover each other
 
 /**

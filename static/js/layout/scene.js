@@ -1,7 +1,7 @@
 // The scene: what the page needs of the folded state, for one partition in focus, in
 // numbers instead of strings. The only module that knows the names of the state's fields.
 
-import { clientsOf, runsOf } from './clients.js';
+import { clientsOf, leftOf, runsOf } from './clients.js';
 import { threadAt, threadsOf } from './threads.js';
 import { waitsFor } from '../model/asks.js';
 
@@ -40,6 +40,7 @@ export function sceneOf(state, wanted) {
 		focus,
 		pipes: focus ? pipesOf(topics, focus) : [],
 		...clients,
+		left: leftOf(state, focus),
 		waits: waitsOf(state, focus),
 		timers: listOf(state.timers).map(timerOf),
 		messages: listOf(state.messages).map(messageOf),

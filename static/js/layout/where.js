@@ -254,10 +254,15 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		.filter(({ position, committed, former }) =>
 			position !== null || committed !== null || former.length)
 		.slice(0, 2);
-	if (!readers.length) return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
+	const left = scene.left.filter((reader) => isAmong(reader.read, follow.offset)).slice(-1)
+		.map(({ id }) => ({ id: `l-${id}`, label: `read by ${id}`, status: 'here', note: 'and left' }));
+	if (left.length && readers.length > 1) readers.pop();
+	if (!readers.length && !left.length) {
+		return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
+	}
 	const { leading } = scene.focus;
 	const isMarker = batchAt(leading, follow.offset)?.control;
-	return readers.map((reader) => {
+	return left.concat(readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isLost) return { ...station, status: 'gone', note: LOST };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
@@ -295,7 +300,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 			return { ...station, status: 'ahead', note: 'not yet' };
 		}
 		return { ...station, status: 'here', note: reader.group ? 'read, not committed' : 'read' };
-	});
+	}));
 }
 
 /** What became of the transaction of the record at an offset; '' for a record of none. */

@@ -5,7 +5,7 @@ import { askAt } from "./asks.js";
 import { compare, larger } from "./int64.js";
 import { readMore } from "./runs.js";
 
-const deliveriesMax = 256;
+const deliveriesMax = 1024;
 
 /** Folds an answer to an outside client. A batch may begin before what was asked for, which the client
  * passes over.
@@ -17,18 +17,22 @@ export function delivered(state, { node, fields: f }) {
 	const run = { from: larger(f.offset, asked?.offset ?? f.offset),
 		to: String(BigInt(f.offset) + BigInt(f.records)) };
 	if (compare(run.from, run.to) >= 0) return;
-	const name = client.clientId || `connection ${f.connection}`;
+	const name = clientName(client);
 	const { topic, partition } = f;
-	const at = state.deliveries.findIndex((d) =>
+	let at = state.deliveries.findLastIndex((d) =>
 		d.client === name && d.topic === topic && d.partition === partition);
-	if (at >= 0) {
-		const known = state.deliveries[at];
-		state.deliveries[at] = { ...known, runs: readMore(known.runs, [run]) };
-		return;
-	}
-	if (state.deliveries.length >= deliveriesMax) {
-		state.deliveries.shift();
+	const runs = readMore(state.deliveries[at]?.runs ?? [], [run]);
+	if (at < 0 && state.deliveries.length >= deliveriesMax) {
+		at = 0;
 		state.notKept.deliveries++;
 	}
-	state.deliveries.push({ client: name, topic, partition, runs: [run] });
+	if (at >= 0) state.deliveries.splice(at, 1);
+	state.deliveries.push({ client: name, topic, partition, runs });
 }
+
+/** The number of the first connection from outside. */
+export const FIRST_OUTSIDE = 1 << 20;
+
+/** Who an outside connection is. */
+export const clientName = ({ clientId, connection }) =>
+	clientId || `client ${connection - FIRST_OUTSIDE}`;

@@ -16,24 +16,9 @@ export const worldPath = () => `/api/worlds/${encodeURIComponent(meta('world') |
 
 /** Runs one command.
  *  @param {string} command
- *  @returns {Promise<{ok: boolean, error?: string, position?: number, hint?: string,
+ *  @returns {Promise<{ok: boolean, error: string, position?: number, hint?: string,
  *    result?: *}>} */
-export async function runCommand(command) {
-	try {
-		const response = await fetch(`${worldPath()}/commands`, {
-			method: 'POST',
-			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': ownToken() },
-			body: JSON.stringify({ command }),
-		});
-		const answer = await response.json().catch(() => ({}));
-		if (response.status === 401) renew();
-		if (response.ok) return { ok: true, ...answer };
-		const error = answer.error ?? `The server answered ${response.status}.`;
-		return { ok: false, error, position: answer.position, hint: answer.hint };
-	} catch {
-		return { ok: false, error: 'The server cannot be reached.' };
-	}
-}
+export const runCommand = (command) => ask(`${worldPath()}/commands`, { command });
 
 /** The program was started again and knows this page's token no more: it gives a new one, unless
  *  it asks for a token itself. */
@@ -78,9 +63,8 @@ export const open = (page, { instead = false } = {}) => {
  *  @returns {Promise<import('../view/batch.js').Bytes>} */
 export async function readBatch(place) {
 	const query = new URLSearchParams(place);
-	const response = await fetch(`${worldPath()}/batch?${query}`);
-	const answer = await response.json().catch(() => ({}));
-	if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
+	const answer = await ask(`${worldPath()}/batch?${query}`);
+	if (!answer.ok) throw new Error(answer.error);
 	const bytes = Uint8Array.from(atob(answer.bytes ?? ''), (c) => c.charCodeAt(0));
 	return { ...answer, bytes, fields: answer.fields ?? [], records: answer.records ?? [] };
 }

@@ -35,6 +35,7 @@ export function createLesson({ session, act, toast }) {
 	let restAt = 0;
 	let wanted = stepOfAddress(); // at whose end the page is to be; -1 for none
 	let isTurned = false; // to the partition of the step at whose end the page opened
+	let turnedAt = Infinity; // the first event that the page had then
 
 	const place = () => placeOf(panel.lesson, session.seq());
 	const isReady = () => panel.lesson && session.hasState && session.seq() >= panel.lesson.begin;
@@ -89,6 +90,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** Shows a stretch of events, when they have all arrived. */
 	async function show(from, to, budget = STEP_MS) {
+		isTurned = true;
 		if (!(await session.arrived(to))) return;
 		turnTo(from, to);
 		session.show(from, to, budget, () => {
@@ -115,11 +117,16 @@ export function createLesson({ session, act, toast }) {
 		return Boolean(place);
 	}
 
-	/** The stage shows what the newest of the first so many steps is about. */
+	/** The stage shows what the newest of the first so many steps is about.
+	 *  @returns {boolean} whether the page had all events that tell */
 	function turnAtEndOf(steps) {
+		let isSure = true;
 		for (let i = steps - 1; i >= 0; i--) {
-			if (turnTo(panel.lesson.steps[i].from, panel.lesson.steps[i].to)) return;
+			const { from, to } = panel.lesson.steps[i];
+			isSure &&= session.film.first < from;
+			if (turnTo(from, to)) break;
 		}
+		return isSure;
 	}
 
 	const budget = () => (panel.story
@@ -194,6 +201,7 @@ export function createLesson({ session, act, toast }) {
 
 	/** The page shows the end of the first so many steps, as soon as it has their events. */
 	function goToEnd(steps) {
+		isTurned = true;
 		wanted = steps;
 		arrive();
 	}
@@ -321,9 +329,9 @@ export function createLesson({ session, act, toast }) {
 				refresh();
 			}
 			if (!isReady()) return;
-			if (!isTurned) {
-				isTurned = true;
-				if (wanted < 0) turnAtEndOf(panel.lesson.done);
+			if (!isTurned && session.film.first < turnedAt) {
+				turnedAt = session.film.first;
+				isTurned = wanted >= 0 || turnAtEndOf(panel.lesson.done);
 			}
 			arrive();
 			tellOn(now);

@@ -226,10 +226,15 @@ function drawStage(view) {
 	patch(part('front'), geometry.narrow || !view.mayAct ? null : drawSnips(view));
 }
 
+let chosenTab = null; // which is scrolled to once, and then left where people scroll it
+
 function drawFrame(view) {
 	patch(part('vitals'), frame.drawVitals(view));
 	frame.drawTopics(part('topic'), view);
 	patch(part('tabs'), frame.drawTabs(view));
+	const tab = part('tabs').querySelector('.on');
+	if (tab !== chosenTab) tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+	chosenTab = tab;
 	patch(part('reign'), frame.drawReign(view));
 	patch(part('settings'), frame.drawSettings(view));
 	patch(part('where'), frame.drawWhere(view));

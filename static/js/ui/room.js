@@ -33,7 +33,7 @@ export function createRoom({ session, act, ui, scene }) {
 			topic: focus?.topic ?? '',
 			partition: focus?.partition ?? 0,
 			follow: follow && { ...follow, key: follow.key.slice(0, KEY_MOST) },
-			told: Boolean(session.isTold || session.isMoving()),
+			told: Boolean(session.isTold || (session.isPast() && session.isMoving())),
 			away: Boolean(session.file),
 		};
 	}

@@ -37,7 +37,7 @@ function drawNoReader({ geometry }) {
 				width: `${readers.width}px`,
 			},
 		},
-		'Nobody reads yet.',
+		'Nobody reads here.',
 	);
 }
 
