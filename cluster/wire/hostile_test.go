@@ -41,6 +41,14 @@ func hugeArray() []byte {
 	return append(withLength(uint32(len(body))), body...)
 }
 
+// nullArray is a Produce v3 without its topics.
+func nullArray() []byte {
+	body := append(requestHead(0, 3), 0xff, 0xff) // no transactional id
+	body = append(body, 0, 1, 0, 0, 0, 9)
+	body = append(body, 0xff, 0xff, 0xff, 0xff)
+	return append(withLength(uint32(len(body))), body...)
+}
+
 func TestHostileClientsAreRefusedAtOnceAndGoodOnesServed(t *testing.T) {
 	unknown := requestHead(777, 0)
 	old := requestHead(0, 2)
@@ -60,6 +68,7 @@ func TestHostileClientsAreRefusedAtOnceAndGoodOnesServed(t *testing.T) {
 		{"unknown key", append(withLength(uint32(len(unknown))), unknown...), "API key 777"},
 		{"old version", append(withLength(uint32(len(old))), old...), "Produce version 2"},
 		{"huge array", hugeArray(), "counts more elements"},
+		{"null array", nullArray(), "has null for an array"},
 		{"short header", withLength(9, 0, 3, 0, 9, 0, 0, 0, 1, 0), "ends too early"},
 		{"half a length", []byte{0, 0}, "no request came"},
 		{"silence", nil, "no request came"},

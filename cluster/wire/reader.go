@@ -70,15 +70,21 @@ func (r *reader) length(flexible, wide bool) int {
 	return int(r.int16())
 }
 
-// count reads an array's length and refuses one whose elements, of at least elementBytes each,
-// cannot be in what is left.
+// count reads the length of an array that may not be null, and refuses one whose elements, of at
+// least elementBytes each, cannot be in what is left.
 func (r *reader) count(flexible bool, elementBytes int) int {
 	n := r.length(flexible, true)
-	if n > len(r.b)/elementBytes {
-		r.b, r.err = nil, errCount
-		return 0
+	switch {
+	case r.err != nil:
+	case n < 0:
+		r.err = errNull
+	case n > len(r.b)/elementBytes:
+		r.err = errCount
+	default:
+		return n
 	}
-	return max(n, 0)
+	r.b = nil
+	return 0
 }
 
 // tags skips tagged fields.

@@ -35,6 +35,7 @@ type header struct {
 var (
 	errCutShort = errors.New("the request ends too early")
 	errDecoder  = errors.New("the request holds what its type does not allow")
+	errNull     = errors.New("the request has null for an array that may not be null")
 	errCount    = errors.New("the request counts more elements than its bytes can hold")
 )
 
