@@ -98,14 +98,14 @@ func (s produceShape) measure(body []byte) (topics, partitions int, err error) {
 	r := reader{b: body}
 	r.bytes(r.length(s.flexible, false))
 	r.take(6) // acks and timeout
-	topics = r.count(s.flexible, 2)
+	topics = r.elements(s.flexible, 2)
 	for i := 0; i < topics && r.err == nil; i++ {
 		if s.version >= 13 {
 			r.take(16)
 		} else {
 			r.bytes(r.length(s.flexible, false))
 		}
-		rows := r.count(s.flexible, 5)
+		rows := r.elements(s.flexible, 5)
 		partitions += rows
 		for j := 0; j < rows && r.err == nil; j++ {
 			r.take(4)

@@ -70,21 +70,25 @@ func (r *reader) length(flexible, wide bool) int {
 	return int(r.int16())
 }
 
-// count reads the length of an array that may not be null, and refuses one whose elements, of at
-// least elementBytes each, cannot be in what is left.
+// count reads an array's length and refuses one whose elements, of at least elementBytes each,
+// cannot be in what is left. None is 0, like an empty one.
 func (r *reader) count(flexible bool, elementBytes int) int {
 	n := r.length(flexible, true)
-	switch {
-	case r.err != nil:
-	case n < 0:
-		r.err = errNull
-	case n > len(r.b)/elementBytes:
-		r.err = errCount
-	default:
-		return n
+	if n > len(r.b)/elementBytes {
+		r.b, r.err = nil, errCount
+		return 0
 	}
-	r.b = nil
-	return 0
+	return max(n, 0)
+}
+
+// elements is the count of an array that may not be null.
+func (r *reader) elements(flexible bool, elementBytes int) int {
+	before := *r
+	if before.length(flexible, true) < 0 && before.err == nil {
+		r.b, r.err = nil, errNull
+		return 0
+	}
+	return r.count(flexible, elementBytes)
 }
 
 // tags skips tagged fields.
