@@ -168,7 +168,7 @@ const isAt = (focus) => ({ topic, partition }) =>
 /** Who was sent something of the partition in focus, and is not connected any more.
  *  @returns {{id: string, read: {from: number, to: number}[]}[]} */
 export const leftOf = (state, focus) => (state.deliveries ?? []).filter(isAt(focus))
-	.filter(({ client }) => !state.clients.some((each) => clientName(each) === client))
+	.filter(({ client }) => !state.clients.map(clientName).includes(client))
 	.map(({ client, runs }) => ({ id: client, read: runsOf(runs) }));
 
 /** Connections with the same client id are one client; what it asks for says what it is. */
@@ -185,11 +185,12 @@ function outsidersOf(state, focus, taken) {
 		const id = taken.has(given) ? `${given}, outside` : given;
 		const sent = (state.deliveries ?? []).filter((each) => each.client === given);
 		const here = sent.find(isAt(focus));
-		const hasLost = !here && state.notKept?.deliveries > 0;
-		const read = hasLost ? [{ from: 0, to: Infinity }] : runsOf(here?.runs);
-		const client = byName.get(id) ?? { ...blank(id), read, fetches: sent.length ? 1 : 0 };
+		const client = byName.get(id) ??
+			{ ...blank(id), read: runsOf(here?.runs), fetches: sent.length ? 1 : 0 };
 		byName.set(id, client);
 		addConnection(client, connection, focus, asks);
+		// What it was sent may be among what the state let go.
+		if (!here && state.notKept?.deliveries) client.read = [{ from: 0, to: client.position ?? 0 }];
 	}
 	return [...byName.values()];
 }

@@ -196,13 +196,14 @@ function sent(scene, follow, holders, belief) {
 
 /** Whether an offset lies between where a reader began to read and its position. Of one from
  *  outside only what it was sent is known. */
-const hasPassed = (reader, offset) =>
-	reader.position !== null && offset < reader.position && offset >= beganAt(reader, offset);
+const hasPassed = (reader, offset) => (reader.isNamed
+	? reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0)
+	: isAmong(reader.read, offset));
 
-/** Where a reader began to read what it goes on with, as far as it concerns an offset. */
-const beganAt = (reader, offset) => (reader.isNamed || isAmong(reader.read, offset)
-	? reader.began ?? 0
-	: reader.read.find(({ from }) => from > offset)?.from ?? reader.position ?? 0);
+/** Where a reader began to read what it goes on with, if it does above an offset; else 0. */
+const beganAbove = (reader, offset) => (reader.isNamed ? reader.began ?? 0
+	: hasPassed(reader, offset) ? 0
+		: reader.read.find(({ from }) => from > offset)?.from ?? reader.position ?? 0);
 
 /** Whether a reader that tells what it was given passed an offset and was given nothing there. */
 const hasLeftOut = (reader, offset) =>
@@ -227,7 +228,7 @@ export function readBelow(reader, log, end) {
 	const runs = [];
 	const pieces = lying.flatMap((run) => withoutHoles(run, log?.holes ?? []));
 	const given = reader.isNamed ? clipped(pieces, from, to)
-		: told.flatMap((run) => clipped(pieces, run.from, Math.min(run.to, to)));
+		: told.flatMap((run) => clipped(pieces, run.from, run.to));
 	for (const run of given) {
 		if (runs.at(-1)?.to === run.from) runs.at(-1).to = run.to;
 		else runs.push(run);
@@ -275,7 +276,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
-		const began = beganAt(reader, follow.offset);
+		const began = beganAbove(reader, follow.offset);
 		const isBehind = follow.offset < began;
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
 			if (isBehind && !isAmong(reader.former, follow.offset)) {
