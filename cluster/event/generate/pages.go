@@ -135,11 +135,12 @@ func marked(row event.Row, narration string) string {
 func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
+		"const words = " + wordsOfSigns() + ";\n" +
+		"const spelled = (text) => text.replace(/[@%&+!]/g, (sign) => words[sign]);\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
 		"[name, make(row)]));\n" +
-		"const area = (area, rows) => each(\n" +
-		"\trows.replaceAll(\"@\", \"{topic}-{partition}\").replaceAll(\"%\", \"{node}\"), ([text]) =>\n" +
+		"const area = (area, rows) => each(spelled(rows), ([text]) =>\n" +
 		"\ttext[0] === \"~\" ? { area, class: \"detail\", narration: text.slice(1) } :\n" +
 		"\t{ area, class: \"fact\", narration: text });\n\n" +
 		"export const kinds = {\n")
@@ -175,15 +176,25 @@ func kindsModule() []byte {
 		fmt.Fprintf(&b, "%s|%s|%s\n", r.Name, r.Text, r.Source)
 	}
 	b.WriteString("`, ([text, source]) => ({ text, source }));\n\n" +
-		"/** Kafka's names of the error codes from 1 on. */\nexport const errorNames = (\n")
+		"/** Kafka's names of the error codes from 1 on. */\nexport const errorNames = spelled(\n")
 	for line := range slices.Chunk(event.ErrorNames(), namesInLine) {
-		fmt.Fprintf(&b, "%q +\n", strings.Join(line, " ")+" ")
+		fmt.Fprintf(&b, "%q +\n", shortened(strings.Join(line, " ")+" "))
 	}
 	b.WriteString("\"\").split(\" \");\n")
 	return b.Bytes()
 }
 
-// shortened writes as one sign what most narrations name: the place, and who tells.
-func shortened(narration string) string {
-	return strings.NewReplacer("{topic}-{partition}", "@", "{node}", "%").Replace(narration)
+// signs stand for what narrations and error names say most often.
+var signs = []string{"{topic}-{partition}", "@", "{node}", "%", "INVALID_", "&", "DELEGATION_TOKEN_", "+",
+	"UNSUPPORTED_", "!"}
+
+func shortened(text string) string { return strings.NewReplacer(signs...).Replace(text) }
+
+// wordsOfSigns is what the page needs to spell them.
+func wordsOfSigns() string {
+	words := make([]string, 0, len(signs)/2)
+	for i := 0; i < len(signs); i += 2 {
+		words = append(words, fmt.Sprintf("%q: %q", signs[i+1], signs[i]))
+	}
+	return "{ " + strings.Join(words, ", ") + " }"
 }

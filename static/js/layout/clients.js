@@ -168,8 +168,8 @@ const isAt = (focus) => ({ topic, partition }) =>
 /** Who was sent something of the partition in focus, and is not connected any more.
  *  @returns {{id: string, read: {from: number, to: number}[]}[]} */
 export const leftOf = (state, focus) => (state.deliveries ?? []).filter(isAt(focus))
-	.filter(({ client }) => !state.clients.map(clientName).includes(client))
-	.map(({ client, runs }) => ({ id: client, read: runsOf(runs) }));
+	.map(({ client, runs }) => ({ id: client, read: runsOf(runs) }))
+	.filter(({ id }) => !state.clients.map(clientName).includes(id));
 
 /** Connections with the same client id are one client; what it asks for says what it is. */
 function outsidersOf(state, focus, taken) {
