@@ -301,7 +301,7 @@ async function loadBatch({ node, offset }) {
 		const { topic, topicId, partition } = focus;
 		const place = { node, topic, topicId, partition, offset };
 		const read = await readBatch(place);
-		if (ui.select === wanted) set({ batch: { status: 'read', ...read } });
+		if (ui.select === wanted) set({ batch: { ...read, status: 'read' } });
 	} catch (problem) {
 		if (ui.select === wanted) set({ batch: { status: 'failed', text: problem.message } });
 	}
