@@ -10,8 +10,8 @@ import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import {
-	asides, firstOf, isAppend, isFact, isNewsAt, isOutcome, isRise, isTelling, isTurn, isVisible,
-	itemOf, joins, mostTelling, turnsOf,
+	asides, firstOf, isAppend, isElsewhere, isFact, isNewsAt, isOutcome, isRise, isTelling, isTurn,
+	isVisible, itemOf, joins, mostTelling, turnsOf,
 } from './telling.js';
 
 const PLAY_EVERY_MS = 320; // between two events while the past is played
@@ -28,6 +28,7 @@ const FILL_AFTER_MS = 700; // without a new gap: during a flood there is no catc
 const FILL_MOST = 5000; // events of a gap that is worth closing
 const CLIENTS = ['client', 'producer', 'consumer']; // roles of nodes
 const STEPS_TO_REQUEST = 60; // deliveries and timers
+const OWN_NS = 2e9; // for so long what the stage shows is told before what it does not
 const FRAME_MOST_MS = 100; // of a film between two frames, so that a hidden page misses nothing
 
 const isCommand = (event) => event.event === 'CommandRan' && isVisible(event);
@@ -436,11 +437,17 @@ export function createSession(options) {
 		saying(place) {
 			if (session.begin && seq() === session.begin) return null;
 			const isWhole = session.isMoving() || session.isTold;
-			const told = (isWhole ? reading.telling : reading.all).upTo(seq());
+			const told = () => (isWhole ? reading.telling : reading.all).upTo(seq());
 			const isNews = (event) => (!session.lesson || event.event !== 'CommandRan') &&
 				(!isWhole || (isNewsAt(event, place) && !isAside(event)));
-			const found = session.isTold
-				? mostTelling(told, session.toldFrom, isAside, place) : firstOf(told, isNews);
+			let found = session.isTold
+				? mostTelling(told(), session.toldFrom, isAside, place) : firstOf(told(), isNews);
+			if (found && session.isMoving() && !session.isTold && isElsewhere(found, place)) {
+				const isOld = (event) => found.at - event.at > OWN_NS;
+				const own = firstOf(told(), (event) =>
+					isOld(event) || (isNews(event) && !isElsewhere(event, place)));
+				if (own && !isOld(own)) found = own;
+			}
 			return found ? { ...itemOf(found, [], namesOf(film.head())), event: found } : null;
 		},
 

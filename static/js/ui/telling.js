@@ -86,7 +86,7 @@ export function asides(eventAt) {
 export const placesIn = (command) => [...command.matchAll(/"([\w.-]+)-(\d+)"/g)]
 	.map(([, topic, partition]) => ({ topic, partition: Number(partition) }));
 
-const isElsewhere = ({ fields }, place) => place && fields.topic &&
+export const isElsewhere = ({ fields }, place) => place && fields.topic &&
 	(fields.topic !== place.topic || (fields.partition ?? place.partition) !== place.partition);
 
 /** While everything runs, of other partitions than the one on the stage only new leaders are told.
