@@ -136,6 +136,32 @@ func TestWhatABatchHasBeforeTheOffsetAskedForIsNotDelivered(t *testing.T) {
 	}
 }
 
+func TestAnswersToARepeatedBatchAreTold(t *testing.T) {
+	const producer = event.FirstOutside
+	s := led()
+	ask := func(request int64, fact emittable, code int32) {
+		leader := event.NewEmitter(s.log, &s.now, 1)
+		leader.Cause = s.tell(1, event.RequestReceived{Connection: producer, Request: request,
+			API: "Produce", Topic: "orders", Acks: -1})
+		fact.Emit(leader, event.RuleNone)
+		s.tell(1, event.ResponseSent{Connection: producer, Request: request, API: "Produce",
+			Topic: "orders", ErrorCode: code})
+	}
+	again := event.DuplicateSuppressed{Topic: "orders", ProducerID: 7}
+	ask(5, event.BatchAppended{Topic: "orders", Records: 1, ProducerID: 7, Leader: true}, 7)
+	ask(6, again, 7)
+	ask(7, again, 0)
+	film := s.film()
+	_, last := film.Range()
+	p, err := explain.PassportOf(film, explain.Record{Topic: "orders"}, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stations(p); got != "received appended refused retry refused retry acked" {
+		t.Errorf("%s: %+v", got, p.Steps)
+	}
+}
+
 func TestPassportSaysThatAProducerWasNeverAnswered(t *testing.T) {
 	const producer = event.FirstOutside
 	for _, end := range []emittable{event.NodeStopped{How: "kill"},

@@ -71,6 +71,9 @@ func (j *journey) steps(w *witness) []Step {
 		add("marker", j.marker, j.marker.Node, "A marker %s the transaction that it belongs to.", what)
 	}
 	answered(w, j.request, j.answer, add)
+	for _, answer := range j.repeated {
+		answered(w, nil, answer, add)
+	}
 	j.unanswered(w, add)
 	j.believed(w, add)
 	j.deliveries(w, add)

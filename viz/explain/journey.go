@@ -34,6 +34,8 @@ type journey struct {
 	sent      *sending // its batch, of a built-in producer
 	attempt   *attempt // the one of sent that brought it here
 	retries   []*fact
+	repeats   map[requested]bool            // those of them, of an outside client, without an answer
+	repeated  []*fact                       // their answers
 	delivered []*fact                       // ResponseSent, PartitionAnswered or RecordsPolled
 	commits   []*fact                       // OffsetCommitted, one a group
 	newer     []*fact                       // RecordDescribed of later records with the same key
@@ -66,7 +68,7 @@ type former struct {
 func newJourney(s *model.State, of Record) *journey {
 	return &journey{of: of, state: s, copies: map[event.NodeID]*station{}, seen: map[string]bool{},
 		upTo: map[event.NodeID]event.Offset{}, asks: map[event.NodeID]event.Offset{},
-		wire: newWire()}
+		repeats: map[requested]bool{}, wire: newWire()}
 }
 
 // newJourneyFrom is one that begins where the kept events do.
@@ -294,6 +296,10 @@ func (j *journey) seeRetry(f *fact) {
 	first := j.append.chunk.BatchAppended(j.append.Record)
 	if e.ProducerID == first.ProducerID && e.BaseOffset == first.BaseOffset {
 		j.retries = append(j.retries, f)
+		if request := j.wire.received[f.Cause]; request != nil && j.sent == nil {
+			r := request.chunk.RequestReceived(request.Record)
+			j.repeats[requested{request.Node, r.Request}] = r.Acks != 0
+		}
 	}
 }
 

@@ -125,6 +125,15 @@ func (j *journey) seeWire(f *fact) {
 	}
 }
 
+// sentFrom is where what a client is given of an answer begins: a batch may begin before what was
+// asked for, which the client passes over. A later fetch may have asked for more already.
+func (j *journey) sentFrom(e event.PartitionAnswered) event.Offset {
+	if asked := j.asks[e.Connection]; asked < e.Offset+event.Offset(e.Records) {
+		return max(e.Offset, asked)
+	}
+	return e.Offset
+}
+
 func (j *journey) seeAnswer(f *fact) {
 	e := answerOf(f)
 	isHere := j.isHere(e.Topic, e.Partition)
@@ -133,6 +142,10 @@ func (j *journey) seeAnswer(f *fact) {
 		if j.request != nil && j.answer == nil && f.Node == j.request.Node && isHere &&
 			e.Request == j.request.chunk.RequestReceived(j.request.Record).Request {
 			j.answer = f
+		}
+		if isHere && j.repeats[requested{f.Node, e.Request}] {
+			delete(j.repeats, requested{f.Node, e.Request})
+			j.repeated = append(j.repeated, f)
 		}
 		for seq, request := range j.wire.received {
 			if request.chunk.RequestReceived(request.Record).Request != e.Request {
@@ -146,9 +159,7 @@ func (j *journey) seeAnswer(f *fact) {
 			}
 		}
 	case e.API == "Fetch" && e.Records > 0 && isHere &&
-		// A batch may begin before what was asked for, which the client passes over.
-		j.covers(max(e.Offset, j.asks[e.Connection]), e.Offset+event.Offset(e.Records)) &&
-		j.holder(f.Node) &&
+		j.covers(j.sentFrom(e), e.Offset+event.Offset(e.Records)) && j.holder(f.Node) &&
 		j.state.Program(e.Connection) == nil:
 		j.deliver(f)
 	}

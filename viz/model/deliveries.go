@@ -25,18 +25,17 @@ func (s *State) delivered(node event.NodeID, e event.PartitionAnswered) {
 	}
 	run := Run{From: e.Offset, To: e.Offset + event.Offset(e.Records)}
 	ask := Ask{By: e.Connection, Node: node, Topic: e.Topic, Partition: e.Partition}
-	if at, known := slices.BinarySearchFunc(s.Asks, ask, compareAsks); known {
+	// A later fetch may have asked for more already.
+	at, known := slices.BinarySearchFunc(s.Asks, ask, compareAsks)
+	if known && s.Asks[at].Offset < run.To {
 		run.From = max(run.From, s.Asks[at].Offset)
-	}
-	if run.From >= run.To {
-		return
 	}
 	name := client.ClientID
 	if name == "" {
 		name = fmt.Sprintf("client %d", e.Connection-event.FirstOutside)
 	}
 	d := Delivery{Client: name, Topic: e.Topic, Partition: e.Partition, Runs: []Run{run}}
-	at := len(s.Deliveries) - 1
+	at = len(s.Deliveries) - 1
 	for ; at >= 0; at-- {
 		if k := &s.Deliveries[at]; k.Client == name && k.Topic == e.Topic && k.Partition == e.Partition {
 			d.Runs = readMore(k.Runs, d.Runs)

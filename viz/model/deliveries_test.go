@@ -34,6 +34,7 @@ func deliveriesChunk() *event.Chunk {
 	read(first, "orders", 13, 0, 0) // nothing
 	read(first, "orders", 13, 13, 2)
 	read(first, "orders", 30, 30, 1)
+	read(first, "orders", 99, 30, 1) // the answer to the one before, after a later request
 	event.ClientDisconnected{Connection: first}.Emit(em, 0)
 	come(first+1, "billing")
 	read(first+1, "orders", 31, 31, 4)

@@ -14,9 +14,9 @@ export function delivered(state, { node, fields: f }) {
 	const client = state.clients.find((c) => c.connection === f.connection);
 	if (!client || f.api !== "Fetch" || f.records <= 0) return;
 	const asked = askAt(state, { ...f, by: f.connection, node });
-	const run = { from: larger(f.offset, asked?.offset ?? f.offset),
-		to: String(BigInt(f.offset) + BigInt(f.records)) };
-	if (compare(run.from, run.to) >= 0) return;
+	const to = String(BigInt(f.offset) + BigInt(f.records));
+	const isIn = asked && compare(asked.offset, to) < 0; // a later fetch may have asked for more
+	const run = { from: isIn ? larger(f.offset, asked.offset) : f.offset, to };
 	const name = clientName(client);
 	const { topic, partition } = f;
 	let at = state.deliveries.findLastIndex((d) =>
