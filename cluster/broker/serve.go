@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 	"highwater/cluster/world"
 )
@@ -332,6 +333,18 @@ func (b *Broker) topicName(name string, id event.UUID) string {
 // answer sends a response and emits what it told, once it leaves: a connection's answers do so in the
 // order of its requests. Nothing is told to a client that is gone.
 func (b *Broker) answer(call *world.Call, body any, told ...answered) {
+	if b.disk.Fault().Kind != disk.None && len(b.dirty) > 0 {
+		// It leaves only if what this turn appends can be written, which the turn's end will tell.
+		kept := slices.Clone(told)
+		b.env.AtTurnEnd(func() { b.leaves(call, kept) })
+	} else {
+		b.leaves(call, told)
+	}
+	call.Reply(body)
+}
+
+// leaves tells of an answer, or keeps for later what it will tell.
+func (b *Broker) leaves(call *world.Call, told []answered) {
 	r := call.Body.(*Request)
 	c := b.clients[call.From]
 	switch {
@@ -344,7 +357,6 @@ func (b *Broker) answer(call *world.Call, body any, told ...answered) {
 		b.tellAnswer(call.From, r, told)
 		b.tellWaiting(call.From, c)
 	}
-	call.Reply(body)
 }
 
 // waitingAnswer is what an answer tells that leaves after those before it.

@@ -96,6 +96,7 @@ func TestViewerIsTakenAlongIntoALesson(t *testing.T) {
 		v.shown(i + 1)
 		sameInstant(v, viewer)
 		viewer.wait(fmt.Sprintf(`at("lesson").dataset.shown === "%d"`, i+1))
+		viewer.wait(fmt.Sprintf(`text("caption") === %q`, evaluate[string](v, `text("caption")`)))
 	}
 	v.click("lesson-back")
 	v.shown(3)

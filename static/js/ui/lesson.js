@@ -329,6 +329,8 @@ export function createLesson({ session, act, toast }) {
 				refresh();
 			}
 			if (!isReady()) return;
+			// What the presenter is told of a step, its viewers are.
+			if (act.isFollowing()) session.toldFrom = panel.lesson.steps[place().shown - 1]?.from ?? 0;
 			if (!isTurned && session.film.first < turnedAt) {
 				turnedAt = session.film.first;
 				isTurned = wanted >= 0 || turnAtEndOf(panel.lesson.done);
