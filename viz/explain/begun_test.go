@@ -136,6 +136,16 @@ func TestWhatABatchHasBeforeTheOffsetAskedForIsNotDelivered(t *testing.T) {
 	}
 }
 
+func TestProduceThatStandsBehindAnotherRequestOfItsConnectionIsSaidToWait(t *testing.T) {
+	const client = event.FirstOutside
+	behind := []emittable{
+		event.RequestReceived{Connection: client, Request: 5, API: "Fetch", Topic: "plain"},
+		event.RequestReceived{Connection: client, Request: 6, API: "Produce", Topic: "orders", Acks: 1}}
+	led(behind...).hears(t, "ack", "stands behind its Fetch of 5.0 ms", "No produce")
+	led(append(behind, event.ResponseSent{Connection: client, Request: 5, API: "Fetch"})...).
+		hears(t, "ack", "No produce to orders-0 waits", "stands behind")
+}
+
 func TestAnswersToARepeatedBatchAreTold(t *testing.T) {
 	const producer = event.FirstOutside
 	s := led()

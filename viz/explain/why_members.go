@@ -135,14 +135,15 @@ func (w *witness) candidates(a *Answer) {
 func (w *witness) whyAck(a *Answer) {
 	waits := w.waiting(func(what string) bool { return what == "produce" })
 	heldUp := w.heldUp()
-	switch len(waits) + len(heldUp) {
+	behind, first := w.behind()
+	all := len(waits) + len(heldUp) + len(behind)
+	switch all {
 	case 0:
 		a.Title = "No produce to " + w.name() + " waits for its acknowledgement."
 	case 1:
 		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
 	default:
-		a.Title = say("%d produces to %s wait for their acknowledgement.", len(waits)+len(heldUp),
-			w.name())
+		a.Title = say("%d produces to %s wait for their acknowledgement.", all, w.name())
 	}
 	if f := w.newest[about{kind: event.KindResponseSent}]; f != nil {
 		e := answerOf(f)
@@ -172,6 +173,12 @@ func (w *witness) whyAck(a *Answer) {
 			"%s since %s for that of %s-%d to reach %d. %s", w.who(wait.For), w.who(wait.Node),
 			clock(wait.Since), wait.Topic, wait.Partition, wait.Needs,
 			w.atLatest(&wait, "It fails at %s at the latest."))
+	}
+	for i, f := range behind {
+		e := first[i].chunk.RequestReceived(first[i].Record)
+		a.notYet(f, event.RuleNone, "The produce of %s that came at %s stands behind its %s of %s: "+
+			"the answers to a connection leave in the order of its requests.", w.who(e.Connection),
+			clock(f.At), e.API, clock(first[i].At))
 	}
 	if len(waits) > 0 && l != nil {
 		w.notRisen(a, l)

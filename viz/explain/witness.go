@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"highwater/cluster/event"
 	"highwater/viz/model"
@@ -18,8 +20,10 @@ type witness struct {
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
 	open   map[writer]*fact // TransactionBegan without a marker
-	// produces are those without an answer.
+	// produces are those without an answer, asked all requests without one of the outside
+	// connections, in their order.
 	produces map[requested]*producing
+	asked    map[event.NodeID][]*fact
 	names    map[event.NodeID]string
 }
 
@@ -32,7 +36,8 @@ type about struct {
 
 func newWitness(s *model.State, p *model.Partition) *witness {
 	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
-		open: map[writer]*fact{}, produces: map[requested]*producing{}, names: map[event.NodeID]string{}}
+		open: map[writer]*fact{}, produces: map[requested]*producing{},
+		asked: map[event.NodeID][]*fact{}, names: map[event.NodeID]string{}}
 }
 
 // see keeps an event that concerns the partition, or the nodes and links under it.
@@ -62,6 +67,9 @@ func (w *witness) see(f *fact) {
 		delete(w.waits, f.chunk.WaitEnded(f.Record).Wait)
 	case event.KindRequestReceived:
 		e := f.chunk.RequestReceived(f.Record)
+		if e.Connection >= event.FirstOutside {
+			w.asked[e.Connection] = append(w.asked[e.Connection], f)
+		}
 		if e.API == "Produce" {
 			w.produces[requested{f.Node, e.Request}] = &producing{received: f,
 				isHere: w.isHere(e.Topic, e.Partition), isUnheard: e.Acks == 0}
@@ -73,6 +81,7 @@ func (w *witness) see(f *fact) {
 		}
 	case event.KindClientDisconnected:
 		e := f.chunk.ClientDisconnected(f.Record)
+		delete(w.asked, e.Connection)
 		maps.DeleteFunc(w.produces, func(_ requested, p *producing) bool {
 			return p.received.chunk.RequestReceived(p.received.Record).Connection == e.Connection
 		})
@@ -107,6 +116,9 @@ func (w *witness) seeAnswer(f *fact) {
 	}
 	if f.Kind == event.KindResponseSent {
 		delete(w.produces, of)
+		w.asked[e.Connection] = slices.DeleteFunc(w.asked[e.Connection], func(asked *fact) bool {
+			return asked.chunk.RequestReceived(asked.Record).Request == e.Request
+		})
 	}
 }
 
@@ -131,6 +143,24 @@ func (w *witness) heldUp() (waits []model.Wait) {
 		}
 	})
 	return waits
+}
+
+// behind lists the produces to the partition that wait for nothing themselves, but whose connection
+// has to be answered something else first, oldest first, and what that is.
+func (w *witness) behind() (produces, first []*fact) {
+	waits := map[requested]bool{}
+	w.eachProduceWait(func(_ *model.Wait, of requested) { waits[of] = true })
+	for of, p := range w.produces {
+		asked := w.asked[p.received.chunk.RequestReceived(p.received.Record).Connection]
+		if p.isHere && !p.isUnheard && !waits[of] && len(asked) > 0 && asked[0].Seq < p.received.Seq {
+			produces = append(produces, p.received)
+		}
+	}
+	slices.SortFunc(produces, func(a, b *fact) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, f := range produces {
+		first = append(first, w.asked[f.chunk.RequestReceived(f.Record).Connection][0])
+	}
+	return produces, first
 }
 
 func (w *witness) eachProduceWait(f func(wait *model.Wait, of requested)) {
