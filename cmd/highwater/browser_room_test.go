@@ -96,7 +96,11 @@ func TestViewerIsTakenAlongIntoALesson(t *testing.T) {
 		v.shown(i + 1)
 		sameInstant(v, viewer)
 		viewer.wait(fmt.Sprintf(`at("lesson").dataset.shown === "%d"`, i+1))
-		viewer.wait(fmt.Sprintf(`text("caption") === %q`, evaluate[string](v, `text("caption")`)))
+		if i == 0 { // what the step was for, and not what a client did on the way
+			for _, page := range []*visit{v, viewer} {
+				page.wait(`text("caption").startsWith("Broker 1 leads orders-0")`)
+			}
+		}
 	}
 	v.click("lesson-back")
 	v.shown(3)

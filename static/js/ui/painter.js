@@ -173,9 +173,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	function drawLists(now) {
 		const moment = `${session.seq()}/${session.film.first}`;
 		const most = flying.links(now).isRush && !session.isPast() ? LIST_IN_A_RUSH : undefined;
-		const key = [moment, session.isTold, session.begin, ui.topic, ui.eventClass, ui.filter,
-			size.track, most,
-			session.violations.size].join();
+		const key = [moment, session.isTold, session.toldFrom, session.begin, ui.topic,
+			ui.eventClass, ui.filter, size.track, most, session.violations.size].join();
 		if ((key === listedFor && session.film === listedOf) || !session.hasState) return;
 		listedFor = key;
 		listedOf = session.film;
