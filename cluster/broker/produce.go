@@ -40,6 +40,8 @@ type produceWait struct {
 		part     producePart
 		parts    [1]*producePart
 		names    [1]string
+		needs    [1]event.WaitBegan
+		facts    [1]answered
 	}
 }
 
@@ -86,8 +88,7 @@ func (b *Broker) produceVerified(call *world.Call, r *Request) {
 
 // needs lists what the request waits for.
 func (w *produceWait) needs() []event.WaitBegan {
-	var one [1]event.WaitBegan
-	needs := one[:0]
+	needs := w.one.needs[:0]
 	for _, part := range w.parts {
 		needs = append(needs, event.WaitBegan{What: "produce", For: w.call.From, Topic: part.p.Topic,
 			Partition: part.p.Index, Needs: part.needs, Request: requestOf(w.call)})
@@ -304,8 +305,7 @@ func (w *produceWait) answer(outcome string) {
 
 // facts lists what each partition is told.
 func (w *produceWait) facts() []answered {
-	var one [1]answered
-	facts := one[:0]
+	facts := w.one.facts[:0]
 	for i := range w.response.Topics {
 		for j := range w.response.Topics[i].Partitions {
 			p := &w.response.Topics[i].Partitions[j]

@@ -224,9 +224,8 @@ function drawWaiting({ scene }) {
 }
 
 const waitText = (wait, scene) =>
-	`${wait.what} of ${scene.clientOf.get(wait.for)?.id ?? nodeName(wait.for, scene)} at broker ` +
-	`${wait.node}, ${wait.topic}-${wait.partition} to reach ` +
-	shortOffset(wait.needs);
+	`${wait.what} of ${nodeName(wait.for, scene)} at broker ${wait.node}, ` +
+	`${wait.topic}-${wait.partition} to reach ${shortOffset(wait.needs)}`;
 
 /** Every link between two nodes, in a triangle of buttons. */
 function drawLinks({ scene, act, mayAct }) {
