@@ -10,8 +10,8 @@ import (
 	"highwater/cluster/event"
 )
 
-// playText plays a scenario's commands on a cluster with these options.
-func playText(t *testing.T, o Options, commands ...string) Report {
+// scenarioOf is a scenario of these commands.
+func scenarioOf(t *testing.T, commands ...string) *Scenario {
 	t.Helper()
 	text := "---\ntitle: t\nlevel: 1\nminutes: 1\nseed: 1\nkind: exact\n---\nx\n\n```highwater\n" +
 		strings.Join(commands, "\n") + "\n```\n"
@@ -19,11 +19,25 @@ func playText(t *testing.T, o Options, commands ...string) Report {
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	report, err := Play(context.Background(), s, o)
+	return s
+}
+
+// playText plays a scenario's commands on a cluster with these options.
+func playText(t *testing.T, o Options, commands ...string) Report {
+	t.Helper()
+	report, err := Play(context.Background(), scenarioOf(t, commands...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// holds plays commands all of which are to succeed.
+func holds(t *testing.T, commands ...string) {
+	t.Helper()
+	if report := playText(t, Options{}, commands...); !report.OK {
+		t.Errorf("%s %+v", report.Failure, report.Steps[len(report.Steps)-1])
+	}
 }
 
 func TestScenarioThatLeavesAFaultyDiskBehindIsToldToItsEnd(t *testing.T) {
@@ -84,4 +98,10 @@ func TestClusterThatDoesNotCloseWellFailsItsScenarioAndTheStepsAreTold(t *testin
 		!strings.Contains(report.Failure, "__cluster_metadata-0/0") {
 		t.Errorf("%+v", report)
 	}
+}
+
+func TestALeaderWhoseDiskCannotBeReadLeadsNoMore(t *testing.T) {
+	holds(t, "topic a replicas=1,2,3", "send a value=x times=3 -> ok", "kill 1", "restart 1",
+		"sleep 20s", "elect a-0", "sleep 1s", `expect leader("a-0") == 1`, "disk 1 read-error",
+		`expect values("a-0") == ["x","x","x"]`, `expect leader("a-0") != 1 && !alive(1)`)
 }

@@ -1,7 +1,8 @@
 package scenarios
 
 import (
-	"context"
+	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -23,14 +24,39 @@ func TestWhatADiskDoesNotTakeIsNotAcknowledged(t *testing.T) {
 			"send a value=y timeout=3s -> REQUEST_TIMED_OUT\nexpect hw(1,\"a-0\") == 1\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, mistakes := ParseScenario("disk.md", []byte("---\ntitle: A disk that fails\nseed: 1\n---\n"+
-				"```highwater\n"+text+"```\n"))
-			if len(mistakes) > 0 {
-				t.Fatal(mistakes)
-			}
-			if report, err := Play(context.Background(), s, Options{}); err != nil || !report.OK {
-				t.Fatalf("%v %+v", err, report)
+			holds(t, text)
+		})
+	}
+}
+
+// A controller that cannot store a batch stores no part of it, acknowledges none, and gives the others
+// none: which part that was depended on the machine.
+func TestAControllersDiskThatFailsLeavesTheQuorumTheSame(t *testing.T) {
+	for name, text := range map[string]string{
+		"of the active controller": "disk 103 full\ntopic b replicas=1 partitions=50 -> ok\nsleep 5s\n" +
+			"expect alive(101) && alive(102) && !alive(103) && controller() != none\n",
+		"of the only other one": "topic a replicas=1,2,3\nkill 101\ndisk 102 full\nkill 1\nkill 2\n" +
+			"sleep 17s\nexpect alive(103) && !alive(102) && controller() == none\n" +
+			"expect leader(\"a-0\") == 1\ndisk 102 ok\nrestart 101\nrestart 102\n" +
+			"wait leader(\"a-0\") == 3 within 60s\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenarioOf(t, strings.TrimSpace(text))
+			first := tracedInto(t, s, "")
+			for range 4 {
+				if again := tracedInto(t, s, ""); !bytes.Equal(first, again) {
+					t.Fatal(firstDifference(first, again))
+				}
 			}
 		})
+	}
+}
+
+func TestRestartAllStartsWhateverCanStart(t *testing.T) {
+	report := playText(t, Options{}, "disk 102 full", "kill 102", "kill 1", "kill 2",
+		"restart all")
+	last := report.Steps[len(report.Steps)-1].Text
+	if report.OK || !strings.Contains(last, "controller 102") || !strings.Contains(last, "restarted 1, 2") {
+		t.Errorf("%t %s", report.OK, last)
 	}
 }

@@ -37,22 +37,28 @@ func runRestart(x *execution) {
 		runOnNode(x, Cluster.Restart)
 		return
 	}
-	c, started := x.config.Cluster, []event.NodeID{}
+	c, started, failed := x.config.Cluster, []event.NodeID{}, []string{}
 	for _, id := range slices.Concat(c.Controllers(), c.Brokers()) {
 		if c.Alive(id) && !c.Stopping(id) {
 			continue
 		}
 		if err := c.Restart(id); err != nil {
-			x.did(err, "")
-			return
+			failed = append(failed, err.Error())
+			continue
 		}
 		started = append(started, id)
 	}
-	if len(started) == 0 {
+	switch {
+	case len(failed) > 0:
+		if len(started) > 0 {
+			failed = append(failed, "restarted "+listed(started))
+		}
+		x.did(errors.New(strings.Join(failed, "; ")), "")
+	case len(started) == 0:
 		x.did(errAllRun, "")
-		return
+	default:
+		x.ok("restarted %s", listed(started))
 	}
-	x.ok("restarted %s", listed(started))
 }
 
 var errAllRun = errors.New("all nodes are running")

@@ -154,7 +154,7 @@ func (q *Quorum) join(id event.NodeID, files disk.FS, log *slog.Logger) (*member
 
 // startRaft makes a node a member, while no round is under way.
 func (q *Quorum) startRaft(id event.NodeID, store *logStore) (*member, error) {
-	m := &member{id: id, store: store, transport: &transport{quorum: q, id: id,
+	m := &member{id: id, store: store, transport: &transport{quorum: q, id: id, store: store,
 		calls: make(chan raft.RPC), down: make(chan struct{})}}
 	q.mu.Lock()
 	q.members[id] = m

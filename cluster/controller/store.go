@@ -34,7 +34,7 @@ type logStore struct {
 	voters []event.NodeID
 
 	mu      sync.Mutex
-	changed *sync.Cond // a vote was set, or the store closed
+	changed *sync.Cond // a vote was set, a batch completed, or the store failed or closed
 	log     *commitlog.Log
 	entries []entry       // entries[i] has index i+1
 	batches []storedBatch // in order, of complete batches
@@ -138,6 +138,11 @@ func (s *logStore) GetLog(index uint64, out *raft.Log) error {
 	if index == 0 || index > s.last() {
 		return raft.ErrLogNotFound
 	}
+	*out = *s.entryAt(index)
+	return nil
+}
+
+func (s *logStore) entryAt(index uint64) *raft.Log {
 	e, p := entry{}, s.place
 	if at := int(index) - len(s.entries) - 1; at >= 0 {
 		e = s.staged[at]
@@ -147,7 +152,7 @@ func (s *logStore) GetLog(index uint64, out *raft.Log) error {
 		b := &s.batches[e.batch]
 		p = placement{timestamp: b.timestamp, position: int(index - b.first), count: b.count}
 	}
-	*out = raft.Log{Index: index, Term: e.term, Type: e.kind}
+	out := &raft.Log{Index: index, Term: e.term, Type: e.kind}
 	switch e.kind {
 	case raft.LogCommand:
 		out.Data = e.value
@@ -158,7 +163,7 @@ func (s *logStore) GetLog(index uint64, out *raft.Log) error {
 		p.control = e.value
 	}
 	out.Extensions = p.encode()
-	return nil
+	return out
 }
 
 // StoreLog stores one entry.
@@ -228,6 +233,34 @@ func (s *logStore) stage(log *raft.Log) error {
 	}
 	s.take(b, s.staged)
 	s.staged = nil
+	s.changed.Broadcast()
+	return nil
+}
+
+// complete waits until this store holds whole batches, and adds to a call what its last batch lacks.
+// A voter may acknowledge only what is on its disk, and so must never be given a part of a batch:
+// which part that would be depends on how Raft's goroutines run.
+func (s *logStore) complete(call *raft.AppendEntriesRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.staged) > 0 && s.writable() == nil {
+		s.changed.Wait()
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	n := len(call.Entries)
+	if n == 0 {
+		return nil
+	}
+	last := call.Entries[n-1].Index
+	if last > uint64(len(s.entries)) {
+		return errStale
+	}
+	for end := s.batches[s.entries[last-1].batch].last(); last < end; {
+		last++
+		call.Entries = append(call.Entries, s.entryAt(last))
+	}
 	return nil
 }
 

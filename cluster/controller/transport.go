@@ -21,6 +21,7 @@ var (
 type transport struct {
 	quorum *Quorum
 	id     event.NodeID
+	store  *logStore
 	calls  chan raft.RPC
 	down   chan struct{}
 }
@@ -89,7 +90,13 @@ func (t *transport) call(to raft.ServerID, command any, term uint64) (any, error
 	if err != nil {
 		return nil, err
 	}
-	answer, err := peer.transport.deliver(command)
+	var answer any
+	if entries, is := command.(*raft.AppendEntriesRequest); is {
+		err = t.store.complete(entries)
+	}
+	if err == nil {
+		answer, err = peer.transport.deliver(command)
+	}
 	if err == nil {
 		// What the answer promises must be on disk before it is heard.
 		err = peer.store.speak()
