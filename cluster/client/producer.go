@@ -138,10 +138,12 @@ func (p *Producer) application() {
 	}
 }
 
-// resume lets a call that stands still look again.
+// resume lets a call that stands still look again, or the end of a transaction whose call timed out.
 func (p *Producer) resume() {
 	if len(p.calls) > 0 {
 		p.application()
+	} else if e := p.transaction.under; e != nil && !e.ended {
+		p.transaction.goOn(e)
 	}
 }
 
@@ -162,6 +164,21 @@ func (p *Producer) blockFor(what, topic string) (over bool) {
 		return true
 	}
 	return false
+}
+
+// patience is how long a call waits that stands still without filling anything: max.block.ms.
+type patience struct {
+	timer *world.Timer
+	over  bool
+}
+
+func (p *Producer) patience() *patience {
+	n := &patience{}
+	n.timer = p.env.AfterQuiet("max-block", p.config.MaxBlock, func() {
+		n.over = true
+		p.resume()
+	})
+	return n
 }
 
 func (p *Producer) unblock(outcome string, rule event.Rule) {
@@ -260,9 +277,13 @@ func (p *Producer) accept(q *queue, r outgoing, d *delivery) (blocked, failed bo
 	return false, false
 }
 
-// notBuffered is the end of a record whose send() failed.
+// notBuffered is the end of a record whose send() failed. The transaction that it was to be part of
+// cannot be committed any more, unless the call itself was the mistake (KafkaProducer.doSend).
 func (p *Producer) notBuffered(topic string, d *delivery, code int16, message string) {
 	p.counts.Failed++
+	if code != kerr.InvalidTxnState.Code {
+		p.transaction.failed(code, message)
+	}
 	rule := event.RuleNone
 	if code == kerr.RequestTimedOut.Code {
 		rule = event.RuleMaxBlock

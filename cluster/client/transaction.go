@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -35,6 +36,7 @@ type transaction struct {
 	partitions  []*queue
 	offsets     bool // a group's offsets take part
 	adding      bool // AddPartitionsToTxn is under way
+	under       *ending
 }
 
 func (t *transaction) init(p *Producer) {
@@ -137,6 +139,10 @@ func (t *transaction) failed(code int16, reason string) {
 }
 
 func (t *transaction) refusesSend() (code int16, message string) {
+	if t.under != nil {
+		r := t.unfinished()
+		return r.Code, r.Message
+	}
 	switch t.state {
 	case txnNone, txnOpen:
 		return 0, ""
@@ -218,13 +224,15 @@ func worstAdded(r *kmsg.AddPartitionsToTxnResponse) int16 {
 func (p *Producer) Begin(done func(AdminResult)) {
 	t := &p.transaction
 	p.call(func() bool {
-		switch t.state {
-		case txnInitializing:
+		switch {
+		case t.under != nil:
+			done(t.unfinished())
+		case t.state == txnInitializing:
 			if !p.blockFor("producer id", "") {
 				return false
 			}
 			done(AdminResult{Code: kerr.RequestTimedOut.Code, Message: "no producer id yet"})
-		case txnReady:
+		case t.state == txnReady:
 			p.unblock("satisfied", event.RuleNone)
 			t.move(txnOpen, "begun")
 			done(AdminResult{})
@@ -244,42 +252,88 @@ func (t *transaction) refusal() AdminResult {
 	return AdminResult{Code: kerr.InvalidTxnState.Code, Message: "the transaction is " + t.state}
 }
 
+// ending is a call that ends a transaction, until it is heard how. One that took max.block.ms goes on,
+// and the application may only repeat it.
+type ending struct {
+	commit, asked, ended bool
+	result               AdminResult
+}
+
 // End commits the open transaction, after everything sent in it was acknowledged, or aborts it.
 func (p *Producer) End(commit bool, done func(AdminResult)) {
 	t := &p.transaction
-	asked, ended := false, false
-	var result AdminResult
+	var patience *patience
 	p.call(func() bool {
-		if !asked {
-			if t.state != txnOpen && (commit || t.state != txnMustAbort) {
-				done(t.refusal())
-				return true
-			}
+		if e := t.under; e != nil && e.ended && e.result.Code != 0 && !commit {
+			t.under = nil // the commit failed meanwhile: nothing is left but to abort
+		}
+		e := t.under
+		switch {
+		case e == nil && t.state != txnOpen && (commit || t.state != txnMustAbort):
+			done(t.refusal())
+			return true
+		case e == nil:
+			e = &ending{commit: commit}
+			t.under = e
 			if !commit {
 				t.dropUnsent()
 			}
-			if !p.drained() {
-				return false
-			}
-			if commit && t.state != txnOpen {
-				done(t.refusal())
-				return true
-			}
-			asked = true
-			t.end(commit, func(r AdminResult) {
-				result, ended = r, true
-				p.resume()
-			})
+		case e.commit != commit:
+			done(t.unfinished())
+			return true
 		}
-		if !ended && t.state == txnEnding {
+		if patience == nil {
+			patience = p.patience()
+		}
+		if !t.goOn(e) && !patience.over {
 			return false
 		}
-		if !ended {
-			result = t.refusal()
+		patience.timer.Stop()
+		if !e.ended {
+			done(AdminResult{Code: kerr.RequestTimedOut.Code, Message: fmt.Sprintf(
+				"the transaction did not %s within %v; it may be repeated", toEnd(commit),
+				p.config.MaxBlock)})
+			return true
 		}
-		done(result)
+		t.under = nil
+		done(e.result)
 		return true
 	})
+}
+
+// unfinished refuses what may not be done before a call that timed out was repeated.
+func (t *transaction) unfinished() AdminResult {
+	return AdminResult{Code: kerr.InvalidTxnState.Code, Message: "the call before, to " +
+		toEnd(t.under.commit) + ", timed out and must be repeated"}
+}
+
+func toEnd(commit bool) string {
+	if commit {
+		return "commit"
+	}
+	return "abort"
+}
+
+// goOn says whether a transaction has ended.
+func (t *transaction) goOn(e *ending) bool {
+	if !e.asked {
+		if !t.p.drained() {
+			return false
+		}
+		if e.commit && t.state != txnOpen {
+			e.result, e.ended = t.refusal(), true
+			return true
+		}
+		e.asked = true
+		t.end(e.commit, func(r AdminResult) {
+			e.result, e.ended = r, true
+			t.p.resume()
+		})
+	}
+	if !e.ended && t.state != txnEnding {
+		e.result, e.ended = t.refusal(), true
+	}
+	return e.ended
 }
 
 // dropUnsent forgets what an aborted transaction had not sent yet.

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"fmt"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,9 +39,14 @@ func (p *Producer) SendOffsets(g GroupOffsets, done func(AdminResult)) {
 	t := &p.transaction
 	asked, ended := false, false
 	var result AdminResult
+	var patience *patience
 	p.call(func() bool {
 		if g.group == "" {
 			done(AdminResult{Code: kerr.InvalidGroupID.Code, Message: "the consumer has no group"})
+			return true
+		}
+		if !asked && t.under != nil {
+			done(t.unfinished())
 			return true
 		}
 		if !asked && t.state != txnOpen {
@@ -47,16 +54,22 @@ func (p *Producer) SendOffsets(g GroupOffsets, done func(AdminResult)) {
 			return true
 		}
 		if !asked {
-			asked = true
+			asked, patience = true, p.patience()
 			t.addOffsets(g, func(r AdminResult) {
 				result, ended = r, true
 				p.resume()
 			})
 		}
-		if !ended && t.state == txnOpen {
+		if !ended && t.state == txnOpen && !patience.over {
 			return false
 		}
-		if !ended {
+		patience.timer.Stop()
+		switch {
+		case ended:
+		case t.state == txnOpen:
+			result = AdminResult{Code: kerr.RequestTimedOut.Code, Message: fmt.Sprintf(
+				"the offsets did not join the transaction within %v", p.config.MaxBlock)}
+		default:
 			result = t.refusal()
 		}
 		done(result)

@@ -1,0 +1,32 @@
+package scenarios
+
+import "testing"
+
+// Java's producer cannot commit a transaction one of whose sends failed.
+func TestATransactionThatLacksARecordIsNotCommitted(t *testing.T) {
+	holds(t, "topic a replicas=1,2,3\nproducer t transactional=tt\nsleep 3s\n"+
+		"kill 1\nkill 2\nkill 3\ntxn t begin\nsend a value=x by=t -> REQUEST_TIMED_OUT\n"+
+		"txn t commit -> REQUEST_TIMED_OUT\ntxn t abort -> ok\nrestart all\nsleep 20s\n"+
+		"txn t begin\nsend a value=y by=t -> ok\ntxn t commit -> ok\n"+
+		"expect values(\"a-0\") == [\"y\"]\n")
+}
+
+// The call gives up after max.block.ms, the transaction does not: the application may only repeat it.
+func TestTheEndOfATransactionWaitsForMaxBlock(t *testing.T) {
+	begun := "topic a replicas=1,2,3\nproducer t transactional=tt\ntxn t begin\n" +
+		"send a value=x by=t -> ok\nkill 1\nkill 2\nkill 3\n"
+	for end, other := range map[string]string{"commit": "abort", "abort": "commit"} {
+		t.Run(end, func(t *testing.T) {
+			holds(t, begun+"txn t "+end+" -> REQUEST_TIMED_OUT\n"+
+				"txn t "+other+" -> INVALID_TXN_STATE\ntxn t begin -> INVALID_TXN_STATE\n"+
+				"send a value=y by=t -> INVALID_TXN_STATE\nrestart all\nsleep 20s\n"+
+				"txn t "+end+" -> ok\ntxn t begin -> ok\ntxn t commit -> ok\n")
+		})
+	}
+	t.Run("before its records are sent", func(t *testing.T) {
+		holds(t, "topic a replicas=1,2,3\nproducer t transactional=tt\ntxn t begin\n"+
+			"send a value=w by=t -> ok\nkill 1\nkill 2\nkill 3\nsend a value=x by=t nowait\n"+
+			"txn t commit -> REQUEST_TIMED_OUT\nsend a value=y by=t -> INVALID_TXN_STATE\n"+
+			"restart all\nsleep 30s\nexpect count(\"a-0\") == 2\ntxn t commit -> ok\n")
+	})
+}
