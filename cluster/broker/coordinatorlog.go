@@ -110,8 +110,8 @@ func (p *coordinatorLog) load() {
 }
 
 func (p *coordinatorLog) unreadable(err error) {
-	p.b.log.Error("a coordinator's partition cannot be read", "broker", p.b.env.ID(),
-		"topic", p.h.key.Topic, "partition", p.h.key.Index, "offset", p.next, "error", err)
+	p.b.unreadable(err, "a coordinator's partition cannot be read", "topic", p.h.key.Topic,
+		"partition", p.h.key.Index, "offset", p.next)
 }
 
 // Passed, of partition.Waiter: more of the log is committed.

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/commitlog"
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 	"highwater/cluster/replica"
 	"highwater/cluster/world"
@@ -225,7 +226,18 @@ func (b *Broker) readFailed(r *fetchResult, err error) {
 		return
 	}
 	r.code = kerr.KafkaStorageError.Code
-	b.log.Error("read failed", "broker", b.env.ID(), "error", err)
+	b.unreadable(err, "read failed")
+}
+
+// unreadable is what cannot be read of a log: a failure of the disk ends the log directory, which
+// damage in one file does not (LocalLog).
+func (b *Broker) unreadable(err error, message string, about ...any) {
+	var failed *disk.Error
+	if errors.As(err, &failed) {
+		b.failDisk("read", err)
+		return
+	}
+	b.log.Error(message, append(about, "broker", b.env.ID(), "error", err)...)
 }
 
 // fetchFromFollower is the version from which a consumer may read from a follower (KIP-392).

@@ -102,7 +102,7 @@ func (b *Broker) listOffset(topic string, asked *kmsg.ListOffsetsRequestTopicPar
 	}
 	found, err := h.Log.OffsetForTimestamp(asked.Timestamp)
 	if err != nil {
-		b.log.Error("list offsets failed", "broker", b.env.ID(), "error", err)
+		b.unreadable(err, "list offsets failed")
 		p.ErrorCode = kerr.KafkaStorageError.Code
 		return p
 	}
