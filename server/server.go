@@ -23,6 +23,7 @@ const (
 	headerBytesMax    = 16 << 10
 	commandBytesMax   = 64 << 10
 	readHeaderTimeout = 5 * time.Second
+	readBodyTimeout   = 2 * time.Second
 	idleTimeout       = 60 * time.Second
 	// commandTimeout leaves a command the time to end by itself: a send has delivery.timeout.ms,
 	// 120 s, and an administrative request default.api.timeout.ms, 60 s.

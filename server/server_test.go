@@ -1,11 +1,13 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -174,6 +176,33 @@ func TestAMistakeSaysWhereAndWhatInstead(t *testing.T) {
 		if status != wantStatus || !strings.Contains(got, want) {
 			t.Errorf("%.40s: %d %s; want %s", body, status, got, want)
 		}
+	}
+}
+
+// One that is announced as too long is refused before any of it is there.
+func TestABodyThatDoesNotComeIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	server, commands, _ := serve(t, nil)
+	for announced, want := range map[string]int{"5": 408, "65537": 413, "999999999999": 413} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /api/worlds/main/commands HTTP/1.1\r\nHost: %s\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %s\r\n\r\n",
+			server.Listener.Addr(), announced)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want || !answer.Close {
+			t.Errorf("%s bytes announced: %s, closes: %t", announced, answer.Status, answer.Close)
+		}
+	}
+	if commands.ran.Load() != 0 {
+		t.Error("a command ran")
 	}
 }
 

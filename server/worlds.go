@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
@@ -144,26 +146,59 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, page templ.Compo
 	}
 }
 
-// readRequest reads a request's one JSON object; example is what it should look like.
+// readRequest reads a request's one JSON object; example is what it should look like. A body that is
+// announced as too long, or that does not come, is not waited for, and its connection is closed.
 func readRequest(w http.ResponseWriter, r *http.Request, into any, example string) bool {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, commandBytesMax))
-	decoder.DisallowUnknownFields()
-	var long *http.MaxBytesError
-	if err := decoder.Decode(into); errors.As(err, &long) {
-		writeError(w, http.StatusRequestEntityTooLarge, &CommandError{Position: -1,
-			Message: fmt.Sprintf("not a command: a request has at most %d bytes", long.Limit)})
-		return false
-	} else if err != nil {
-		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
-			Message: "not a command: " + wordsOf(err), Hint: example})
+	connection := http.NewResponseController(w)
+	refuse := func(status int, message, hint string) bool {
+		writeError(w, status, &CommandError{Position: -1, Message: message, Hint: hint})
 		return false
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		writeError(w, http.StatusBadRequest, &CommandError{Position: -1,
-			Message: "one command at a time"})
-		return false
+	if err := connection.SetReadDeadline(time.Now().Add(readBodyTimeout)); err != nil {
+		return refuse(http.StatusInternalServerError, err.Error(), "")
+	}
+	long := &http.MaxBytesError{Limit: commandBytesMax}
+	err := error(long)
+	if r.ContentLength <= commandBytesMax {
+		err = decodeOne(http.MaxBytesReader(w, r.Body, commandBytesMax), into)
+	}
+	switch {
+	case errors.As(err, &long):
+		w.Header().Set("Connection", "close")
+		return refuse(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("not a command: a request has at most %d bytes", long.Limit), "")
+	case errors.Is(err, errMore):
+		return refuse(http.StatusBadRequest, err.Error(), "")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return refuse(http.StatusRequestTimeout,
+			fmt.Sprintf("not a command: its body did not come within %v", readBodyTimeout), "")
+	case err != nil:
+		return refuse(http.StatusBadRequest, "not a command: "+wordsOf(err), example)
+	}
+	if err := connection.SetReadDeadline(time.Time{}); err != nil {
+		return refuse(http.StatusInternalServerError, err.Error(), "")
 	}
 	return true
+}
+
+var errMore = errors.New("one command at a time")
+
+// decodeOne reads one JSON object, and that nothing follows it.
+func decodeOne(body io.Reader, into any) error {
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	_, err := decoder.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	}
+	return errMore
 }
 
 // wordsOf tells an error of encoding/json without the names of its package and of Go's types.
