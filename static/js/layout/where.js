@@ -148,7 +148,7 @@ function committed(scene, follow, isThere, isCommitted, doubt) {
 		return { ...station, status: 'gone', note: 'compacted' };
 	}
 	if (isDeleted(focus.leading, follow)) return { ...station, status: 'gone', note: DELETED };
-	const thread = isThere ? threadOf(focus.leading, follow.offset) : '';
+	const thread = isThere && threadOf(focus.leading, follow.offset);
 	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
 	const hw = `HW ${shortOffset(focus.hw)}`;
 	if (isThere && !thread && isCommitted && doubt) {
@@ -255,14 +255,17 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		.filter(({ position, committed, former }) =>
 			position !== null || committed !== null || former.length)
 		.slice(0, 2);
-	const left = scene.left.filter((reader) => isAmong(reader.read, follow.offset)).slice(-1)
-		.map(({ id }) => ({ id: `l-${id}`, label: `read by ${id}`, status: 'here', note: 'and left' }));
+	const { leading } = scene.focus;
+	const isMarker = batchAt(leading, follow.offset)?.control;
+	const isAborted = threadOf(leading, follow.offset) === 'aborted';
+	const sent = isAborted && 'sent; aborted'; // an outside reader's isolation.level nobody tells
+	const left = scene.left.filter(({ read }) => !isMarker && isAmong(read, follow.offset)).slice(-1)
+		.map(({ id }) => (
+			{ id: `l-${id}`, label: `read by ${id}`, status: 'here', note: sent || 'and left' }));
 	if (left.length && readers.length > 1) readers.pop();
 	if (!readers.length && !left.length) {
 		return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	}
-	const { leading } = scene.focus;
-	const isMarker = batchAt(leading, follow.offset)?.control;
 	return left.concat(readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isLost) return { ...station, status: 'gone', note: LOST };
@@ -270,10 +273,8 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (leading && isHole(leading, follow.offset)) {
 			return { ...station, status: 'gone', note: 'compacted' };
 		}
-		if (reader.isolation && threadOf(scene.focus.leading, follow.offset) === 'aborted') {
-			return { ...station, status: 'gone', note: 'passed over' };
-		}
-		if (doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
+		if (reader.isolation && isAborted ||
+			doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
 		const began = beganAbove(reader, follow.offset);
@@ -300,14 +301,15 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (!isCommitted || !hasPassed(reader, follow.offset)) {
 			return { ...station, status: 'ahead', note: 'not yet' };
 		}
-		return { ...station, status: 'here', note: reader.group ? 'read, not committed' : 'read' };
+		const note = reader.group ? 'read, not committed' : !reader.isNamed && sent || 'read';
+		return { ...station, status: 'here', note };
 	}));
 }
 
-/** What became of the transaction of the record at an offset; '' for a record of none. */
+/** What became of the transaction of the record at an offset; undefined for a record of none. */
 function threadOf(copy, offset) {
 	const batch = batchAt(copy, offset);
-	return (batch && threadAt(copy.threads, batch, offset)?.state) ?? '';
+	return batch && threadAt(copy.threads, batch, offset)?.state;
 }
 
 /** What a fact means for the followed record, in one sentence; '' when nothing.
