@@ -328,7 +328,7 @@ func (w *produceWait) answerUnacknowledged() {
 			}
 		}
 	}
-	w.b.answer(w.call, &NoAnswer{}, w.facts()...)
+	w.b.answer(w.call, world.Nothing{}, w.facts()...)
 }
 
 func isInternal(topic string) bool {

@@ -56,8 +56,5 @@ type FetchAnswer struct {
 	Records  []commitlog.Slices
 }
 
-// NoAnswer is the answer to a Produce with acks=0.
-type NoAnswer struct{}
-
 // Close asks the edge to close the connection, as Kafka does when an acks=0 produce failed.
 type Close struct{ Reason string }

@@ -396,9 +396,14 @@ func (b *Broker) tellAnswer(to event.NodeID, r *Request, told []answered) {
 			Offset: other.offset, Records: other.records, Bytes: other.bytes}.
 			Emit(b.env.Events, event.RuleNone)
 	}
+	reason := ""
+	if produce, is := r.Body.(*kmsg.ProduceRequest); is && produce.Acks == 0 {
+		reason = "acks=0"
+	}
 	event.ResponseSent{Connection: to, Request: r.id, API: kmsg.NameForKey(r.Key),
 		ErrorCode: int32(a.code), Topic: a.topic, Partition: a.partition, Offset: a.offset,
-		Records: a.records, Bytes: a.bytes, Idle: a.idle}.Emit(b.env.Events, event.RuleNone)
+		Records: a.records, Bytes: a.bytes, Idle: a.idle, Reason: reason}.
+		Emit(b.env.Events, event.RuleNone)
 }
 
 // Connected, of world.Greeter: from where a client speaks.

@@ -104,7 +104,7 @@ func (f *fake) produce(call *world.Call, body *kmsg.ProduceRequest) {
 		}
 	}
 	if body.Acks == 0 {
-		call.Reply(broker.NoAnswer{})
+		call.Reply(world.Nothing{})
 		return
 	}
 	t := kmsg.NewProduceResponseTopic()

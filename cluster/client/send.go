@@ -8,6 +8,7 @@ import (
 
 	"highwater/cluster/broker"
 	"highwater/cluster/record"
+	"highwater/cluster/world"
 )
 
 // Bounds of the check of our own batches, as the edge has them for everybody's.
@@ -238,7 +239,7 @@ func (s *sending) produce(to leadership) {
 
 func (s *sending) answered(body any, code int16) {
 	switch response := body.(type) {
-	case broker.NoAnswer, *broker.NoAnswer:
+	case world.Nothing:
 		s.acknowledged(-1)
 	case *kmsg.ProduceResponse:
 		if len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {

@@ -628,6 +628,7 @@ func (e ResponseSent) Emit(em *Emitter, rule Rule) Seq {
 	r.Values[7] = int64(e.Records)
 	r.Values[8] = int64(e.Bytes)
 	r.Values[9] = flag(e.Idle)
+	r.Values[10] = em.text(e.Reason)
 	return r.Seq
 }
 
@@ -644,6 +645,7 @@ func (c *Chunk) ResponseSent(r *Record) ResponseSent {
 		Records:    int32(r.Values[7]),
 		Bytes:      int32(r.Values[8]),
 		Idle:       r.Values[9] != 0,
+		Reason:     c.Text(r.Values[10]),
 	}
 }
 
@@ -2607,7 +2609,7 @@ var generatedRows = []Row{
 		{"records", Int32, "int32", ""},
 		{"bytes", Int32, "int32", "bytes"},
 	}},
-	{Kind: KindResponseSent, Name: "ResponseSent", Area: "world", Emitted: "ResponseSent says that the answer to an outside client left the broker. The partition and what is told of it are those of the first partition that has something to tell.", Fields: []Field{
+	{Kind: KindResponseSent, Name: "ResponseSent", Area: "world", Emitted: "ResponseSent says that the answer to an outside client left the broker, or, with a reason, that the request is done and has none. The partition and what is told of it are those of the first partition that has something to tell.", Fields: []Field{
 		{"connection", Int32, "NodeID", ""},
 		{"request", Int64, "int64", ""},
 		{"api", Text, "string", ""},
@@ -2618,6 +2620,7 @@ var generatedRows = []Row{
 		{"records", Int32, "int32", ""},
 		{"bytes", Int32, "int32", "bytes"},
 		{"idle", Bool, "bool", ""},
+		{"reason", Text, "string", ""},
 	}},
 	{Kind: KindFetchPositionChanged, Name: "FetchPositionChanged", Area: "world", Emitted: "FetchPositionChanged says that a connection, or a built-in consumer, asks this broker for a partition from another offset than before. Of the first partition that a Fetch names its RequestReceived says it.", Fields: []Field{
 		{"connection", Int32, "NodeID", ""},

@@ -175,8 +175,9 @@ type PartitionAnswered struct {
 	Bytes      int32 `unit:"bytes"`
 }
 
-// ResponseSent says that the answer to an outside client left the broker. The partition and what is
-// told of it are those of the first partition that has something to tell.
+// ResponseSent says that the answer to an outside client left the broker, or, with a reason, that the
+// request is done and has none. The partition and what is told of it are those of the first partition
+// that has something to tell.
 type ResponseSent struct {
 	Connection NodeID
 	Request    int64
@@ -188,6 +189,7 @@ type ResponseSent struct {
 	Records    int32
 	Bytes      int32 `unit:"bytes"`
 	Idle       bool
+	Reason     string // why nothing leaves
 }
 
 // OfPartition is what the answer tells of the partition that it names, as of any other.

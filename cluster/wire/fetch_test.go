@@ -12,6 +12,7 @@ import (
 	"highwater/cluster/broker"
 	"highwater/cluster/commitlog"
 	"highwater/cluster/record"
+	"highwater/cluster/world"
 )
 
 // bytesOf joins the parts of a turn as a socket would get them.
@@ -53,7 +54,7 @@ func TestFetchResponsesAreThoseOfKmsg(t *testing.T) {
 			}
 			c := &connection{}
 			s := slot{key: 1, version: version, correlation: 7}
-			c.encode(&s, &broker.NoAnswer{})
+			c.encode(&s, world.Nothing{})
 			c.encode(&s, answer)
 			c.encode(&s, &kmsg.HeartbeatResponse{})
 			got := c.bytesOf()

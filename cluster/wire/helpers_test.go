@@ -105,7 +105,7 @@ func plainAnswer(r *broker.Request) any {
 	response := r.Body.ResponseKind()
 	if produce, is := r.Body.(*kmsg.ProduceRequest); is {
 		if produce.Acks == 0 {
-			return &broker.NoAnswer{}
+			return world.Nothing{}
 		}
 		response.(*kmsg.ProduceResponse).ThrottleMillis = produce.TimeoutMillis
 	}

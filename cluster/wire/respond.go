@@ -83,7 +83,7 @@ func discard(body any) {
 // encode appends one answer to the turn's parts.
 func (c *connection) encode(s *slot, answer any) {
 	switch answer := answer.(type) {
-	case *broker.NoAnswer:
+	case world.Nothing:
 	case *broker.Close:
 		c.closing = answer.Reason
 	case *broker.FetchAnswer:

@@ -31,6 +31,10 @@ type Describer interface {
 	Describe(sent *event.MessageSent)
 }
 
+// Nothing answers a call whose caller waits for no answer. No message tells of it: what goes back is
+// only the word of the transport that the request arrived.
+type Nothing struct{}
+
 // Call is one request and the way its answer goes back.
 type Call struct {
 	From event.NodeID
@@ -53,6 +57,7 @@ type Call struct {
 	sent       event.Seq
 	idle       bool
 	answered   bool
+	silent     bool // what goes back is no message, and no event tells of it
 	to         event.NodeID
 	responder  Responder
 	// Token is the responder's own, to find what it answers.
@@ -127,8 +132,10 @@ func (c *Call) Reply(body any) {
 		return
 	}
 	c.response = body
-	c.world.announce(server.env, c, body,
-		event.MessageSent{To: c.From, API: c.API, Answers: c.request})
+	if _, c.silent = body.(Nothing); !c.silent {
+		c.world.announce(server.env, c, body,
+			event.MessageSent{To: c.From, API: c.API, Answers: c.request})
+	}
 	c.world.send(item{kind: itemResponse, call: c}, c.to, c.From)
 }
 

@@ -208,7 +208,7 @@ func (w *World) deliver(it item) {
 }
 
 func (w *World) drop(call *Call, to event.NodeID, reason string) {
-	if call.conn == nil {
+	if call.conn == nil || call.silent {
 		return
 	}
 	w.emitter.Cause = call.sent
@@ -235,6 +235,8 @@ func (w *World) answer(it item) {
 	env.Events.Cause = call.sent
 	if it.kind == itemResponse {
 		call.conn.forget(call)
+	}
+	if it.kind == itemResponse && !call.silent {
 		env.Events.Cause = event.MessageDelivered{Message: call.message, From: call.to,
 			Idle: call.idle}.Emit(env.Events, event.RuleNone)
 	}

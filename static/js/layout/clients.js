@@ -162,8 +162,9 @@ function slotsOf(program, focus, batchBytes) {
 	return { shown, more: all.filter((slot) => isBusy(slot) && !shown.includes(slot)).length };
 }
 
-const isAt = (focus) => ({ topic, partition }) =>
-	topic === focus?.topic && partition === focus.partition;
+/** Whether something is about the partition in focus. */
+export const isAt = (focus) => ({ topic, partition }) =>
+	focus && topic === focus.topic && partition === focus.partition;
 
 /** Who was sent something of the partition in focus, and is not connected any more.
  *  @returns {{id: string, read: {from: number, to: number}[]}[]} */
@@ -210,11 +211,10 @@ function addConnection(client, connection, focus, asks) {
 	if (!client.last || Number(last.at) >= client.last.at) {
 		client.last = { api: last.api, node: connection.node, at: Number(last.at) };
 	}
-	const nearness = ({ topic, partition }) =>
-		topic === focus?.topic ? 1 + (partition === focus.partition) : 0;
+	const nearness = (part) => (part.topic === focus?.topic) + isAt(focus)(part);
 	const own = asks.filter(({ by }) => by === connection.connection);
 	client.near = Math.max(client.near, ...[last, ...own].map(nearness));
-	const ask = own.find((each) => nearness(each) === 2);
+	const ask = own.find(isAt(focus));
 	if (ask) client.position = Math.max(client.position ?? 0, Number(ask.offset));
 }
 

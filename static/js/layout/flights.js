@@ -5,7 +5,7 @@ import { FIRST_OUTSIDE } from '../model/deliveries.js';
 import { errorName } from '../model/narrate.js';
 import { shortOffset } from './format.js';
 import { REST, producerColumn, readerColumn } from './geometry.js';
-import { carries } from './clients.js';
+import { carries, isAt } from './clients.js';
 import { isOf, recordAt } from './scene.js';
 import { epochIn } from './where.js';
 
@@ -158,9 +158,7 @@ const acksOf = (acks) => (acks === undefined ? '' : `acks=${acks === -1 ? 'all' 
 const wordsOf = (api) => api.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 
 /** Whether something is about the partition on the stage. */
-export function concerns({ focus }, { topic, partition }) {
-	return focus !== null && topic === focus.topic && partition === focus.partition;
-}
+export const concerns = ({ focus }, part) => isAt(focus)(part);
 
 function chipsOf(scene, message, follow) {
 	const { focus } = scene;

@@ -45,7 +45,7 @@ export function narrate(event, nameOf = nameOfNode) {
 	if (event.event === "RecordDescribed") return describe(event);
 	const { after, reason } = event.fields;
 	const said = states[event.event];
-	const narration = said?.[`${after}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
+	const narration = said?.[`${after ?? ""}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
 	const sentence = narration.replace(/\{(#?)(\w+)\}/g, (_, isGrouped, name) => (
 		name === "node" ? nameOf(event.node)
 			: isGrouped ? grouped(event.fields[name] ?? "?") : show(event, name, nameOf)));

@@ -116,7 +116,7 @@ export function createFlying(still) {
 					answer = null;
 					fly(asked = event);
 				} else if (kind === 'ResponseSent') {
-					answer = fly(event, here);
+					answer = fields.reason ? null : fly(event, here); // nothing leaves for acks=0
 					here = null;
 				}
 			}
