@@ -1,0 +1,251 @@
+package scenarios
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"highwater/cluster"
+	"highwater/cluster/event"
+	"highwater/viz/audit"
+)
+
+// misfortune gives commands by dice: all of the faults befall all of the nodes, while clients write
+// and topics come. What was acknowledged, or committed, must be there in the end.
+type misfortune struct {
+	t    *testing.T
+	c    *cluster.Cluster
+	e    *Executor
+	dice *rand.Rand
+	text bytes.Buffer // what was done, as a scenario's commands
+
+	acknowledged, aborted []string
+	open                  []string // records of the open transaction
+	lacking               bool     // one of them failed
+	dark                  bool     // power was cut
+}
+
+// give gives a command and does not wait for its end.
+func (m *misfortune) give(ended func(ok bool), format string, args ...any) {
+	command := fmt.Sprintf(format, args...)
+	fmt.Fprintln(&m.text, command)
+	m.e.Execute(command, "test", func(_ Result, err *Error) {
+		if err != nil && err.Kind == Input && !strings.Contains(err.Message, "topic") {
+			m.t.Errorf("%s: %v", command, err)
+		}
+		if ended != nil {
+			ended(err == nil)
+		}
+	})
+}
+
+func (m *misfortune) sleep(d time.Duration) {
+	fmt.Fprintf(&m.text, "sleep %v\n", d)
+	m.c.World().RunFor(d)
+}
+
+func (m *misfortune) pick(words ...string) string { return words[m.dice.IntN(len(words))] }
+
+func (m *misfortune) node() string { return m.pick("1", "2", "3", "101", "102", "103") }
+
+func (m *misfortune) act(i int) {
+	value := fmt.Sprintf("v%d", i)
+	kept := func(ok bool) {
+		if ok {
+			m.acknowledged = append(m.acknowledged, value)
+		}
+	}
+	switch m.dice.IntN(20) {
+	case 0, 1, 2:
+		m.give(kept, "send a value=%s idempotent=true timeout=%s", value, m.pick("2s", "20s"))
+	case 3, 4, 5:
+		m.give(kept, "send a value=%s by=p times=%s", value, m.pick("1", "30"))
+	case 6, 7, 8:
+		m.give(func(ok bool) {
+			m.open = append(m.open, value)
+			m.lacking = m.lacking || !ok
+		}, "send a value=%s by=t", value)
+	case 9:
+		m.give(func(ok bool) {
+			if ok {
+				m.open, m.lacking = nil, false
+			}
+		}, "txn t begin")
+	case 10, 11:
+		m.give(m.committed, "txn t commit")
+	case 12:
+		m.give(func(ok bool) {
+			if ok {
+				m.aborted = append(m.aborted, m.open...)
+				m.open = nil
+			}
+		}, "txn t abort")
+	case 13:
+		m.give(nil, "topic n%d rf=%s partitions=%s", i, m.pick("1", "3"), m.pick("1", "7", "40"))
+	default:
+		m.fault()
+	}
+	if m.dice.IntN(3) > 0 {
+		m.sleep(time.Duration(m.dice.IntN(30)) * time.Millisecond)
+	} else {
+		m.sleep(time.Duration(m.dice.IntN(12_000)) * time.Millisecond)
+	}
+}
+
+func (m *misfortune) committed(ok bool) {
+	if !ok {
+		return
+	}
+	if m.lacking {
+		m.t.Errorf("a transaction was committed of whose records %v one failed", m.open)
+	}
+	m.acknowledged = append(m.acknowledged, m.open...)
+	m.open = nil
+}
+
+func (m *misfortune) fault() {
+	switch n := m.dice.IntN(16); {
+	case n < 5:
+		m.give(nil, "disk %s %s", m.node(),
+			m.pick("full", "write-error", "sync-error", "read-error", "slow=5ms", "hung", "ok", "ok"))
+	case n < 9:
+		m.give(nil, "restart all")
+	case n == 9 && m.dark:
+		m.give(nil, "power-cut %s", m.node())
+	case n < 11:
+		m.give(nil, "%s %s", m.pick("kill", "stop", "restart"), m.node())
+	case n < 13:
+		m.give(nil, "%s %s", m.pick("pause", "resume", "resume"), m.node())
+	case n == 13:
+		if from, to := m.node(), m.node(); from != to {
+			m.give(nil, "%s %s-%s", m.pick("cut", "heal"), from, to)
+		}
+	case n == 14:
+		m.give(nil, "heal all")
+	default:
+		m.give(nil, "clock %s offset=%s", m.node(), m.pick("2s", "-2s", "0s"))
+	}
+}
+
+// mend ends all faults and waits until the cluster is whole again.
+func (m *misfortune) mend() {
+	m.give(nil, "heal all")
+	for _, id := range []int{1, 2, 3, 101, 102, 103} {
+		m.give(nil, "disk %d ok", id)
+		m.give(nil, "resume %d", id)
+	}
+	m.sleep(10 * time.Second)
+	m.give(nil, "restart all")
+	m.sleep(3 * time.Minute)
+	for id := range event.NodeID(3) {
+		if !m.c.Alive(id+1) || !m.c.Alive(id+101) {
+			m.t.Errorf("broker %d or controller %d is down", id+1, id+101)
+		}
+	}
+}
+
+// judge reads everything back.
+func (m *misfortune) judge() {
+	there := map[string]bool{}
+	ended := false
+	m.e.Execute("read a isolation=read_committed max=100000", "test", func(r Result, err *Error) {
+		if ended = true; err != nil {
+			m.t.Errorf("%+v", err)
+			return
+		}
+		for _, record := range r.Value.(map[string]any)["records"].([]readValue) {
+			there[*record.Value] = true
+		}
+	})
+	m.sleep(time.Minute)
+	if !ended {
+		m.t.Error("topic a cannot be read")
+		return
+	}
+	for _, value := range m.acknowledged {
+		if !there[value] && !m.dark {
+			m.t.Errorf("%s was acknowledged, and is gone", value)
+		}
+	}
+	for _, value := range m.aborted {
+		if there[value] {
+			m.t.Errorf("%s was aborted, and is read", value)
+		}
+	}
+	first, _ := m.c.Stored(1, "a", 0)
+	for id := range event.NodeID(2) {
+		if other, _ := m.c.Stored(id+2, "a", 0); !reflect.DeepEqual(first, other) {
+			m.t.Errorf("broker %d has other records than broker 1", id+2)
+		}
+	}
+}
+
+// judged is a tracer that has the referee look on.
+type judged struct {
+	*tracer
+	referee *audit.Auditor
+}
+
+func (j judged) Publish(full *event.Chunk) *event.Chunk {
+	j.referee.Chunk(full)
+	return j.tracer.Publish(full)
+}
+
+// play lets misfortune happen to a fresh cluster, and gives its trace.
+func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
+	t.Helper()
+	sink := judged{newTracer(), audit.New()}
+	c, err := Open(&Scenario{Seed: seed}, Options{Events: sink, Survive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = &misfortune{t: t, c: c, e: Attach(c, nil, nil), dice: rand.New(rand.NewPCG(seed, 7)),
+		dark: seed%2 == 0}
+	m.sleep(2 * time.Second)
+	m.give(nil, "topic a replicas=1,2,3 min.insync.replicas=2")
+	m.sleep(time.Second)
+	m.give(nil, "producer p timeout=8s request.timeout.ms=2000")
+	m.give(nil, "producer t transactional=tt timeout=8s request.timeout.ms=2000 max.block.ms=9000")
+	for i := range 40 {
+		m.act(i)
+	}
+	m.mend()
+	m.judge()
+	for _, v := range sink.referee.Violations() {
+		t.Errorf("event %d breaks %s: %s", v.Seq, v.Promise, v.Text)
+	}
+	if broken := c.Broken(); broken != "" {
+		t.Error(broken)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if sink.err != nil || sink.writer.Flush() != nil {
+		t.Fatalf("the trace: %v", sink.err)
+	}
+	return m, sink.text.Bytes()
+}
+
+// A seed that fails prints what it did, which is a scenario but for commands that were refused.
+func TestMisfortuneOfAllKindsBreaksNoPromise(t *testing.T) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			m, first := play(t, seed)
+			if _, again := play(t, seed); !bytes.Equal(first, again) {
+				t.Error(firstDifference(first, again))
+			}
+			if t.Failed() {
+				t.Logf("seed: %d\n%s", seed, &m.text)
+			}
+		})
+	}
+}
