@@ -39,7 +39,10 @@ export const isTelling = (event) =>
 	TELLING.includes(event.event) || (isFact(event) && !NOISE.includes(event.event));
 
 /** What may be what a step was for; while everything runs these would be too many. */
-export const isOutcome = (event) => isTelling(event) || SPEAKING.test(event.event);
+export const isOutcome = (event) => isTelling(event) || isSpoken(event);
+
+/** Where nothing turned this is what one saw: who knows, believes and reads. */
+export const isSpoken = ({ event }) => TELLING.includes(event) || SPEAKING.test(event);
 
 export function firstOf(events, accepts) {
 	for (const event of events) if (accepts(event)) return event;
@@ -57,7 +60,7 @@ function weightOf(event) {
 	if (event.event === 'BecameLeader' && isTurn(event)) return 4.2; // the mark rises right after it
 	if (isRise(event) || isTurn(event) || GOING.test(event.event) || ENDED.test(after)) return 4;
 	if (after === 'Empty') return 2;
-	return TELLING.includes(event.event) || SPEAKING.test(event.event) ? 3 : 2;
+	return isSpoken(event) ? 3 : 2;
 }
 
 /** Tells what a check did to find out: it asks the brokers as a client does, which is no part of
