@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +28,11 @@ type misfortune struct {
 	open                  []string // records of the open transaction
 	lacking               bool     // one of them failed
 	dark                  bool     // power was cut
+	topics                []string
 }
 
 // give gives a command and does not wait for its end.
-func (m *misfortune) give(ended func(ok bool), format string, args ...any) {
+func (m *misfortune) give(ended func(err *Error), format string, args ...any) {
 	command := fmt.Sprintf(format, args...)
 	fmt.Fprintln(&m.text, command)
 	m.e.Execute(command, "test", func(_ Result, err *Error) {
@@ -38,7 +40,7 @@ func (m *misfortune) give(ended func(ok bool), format string, args ...any) {
 			m.t.Errorf("%s: %v", command, err)
 		}
 		if ended != nil {
-			ended(err == nil)
+			ended(err)
 		}
 	})
 }
@@ -54,38 +56,43 @@ func (m *misfortune) node() string { return m.pick("1", "2", "3", "101", "102", 
 
 func (m *misfortune) act(i int) {
 	value := fmt.Sprintf("v%d", i)
-	kept := func(ok bool) {
-		if ok {
+	kept := func(err *Error) {
+		if err == nil {
 			m.acknowledged = append(m.acknowledged, value)
 		}
 	}
 	switch m.dice.IntN(20) {
 	case 0, 1, 2:
 		m.give(kept, "send a value=%s idempotent=true timeout=%s", value, m.pick("2s", "20s"))
-	case 3, 4, 5:
+	case 3:
+		m.give(nil, "send keyed key=k{n} value=%s times=%d", value, 1+m.dice.IntN(30))
+	case 4, 5:
 		m.give(kept, "send a value=%s by=p times=%s", value, m.pick("1", "30"))
 	case 6, 7, 8:
-		m.give(func(ok bool) {
+		m.give(func(err *Error) {
+			if err != nil && strings.Contains(err.Message, "INVALID_TXN_STATE") {
+				return // it is no part of a transaction
+			}
 			m.open = append(m.open, value)
-			m.lacking = m.lacking || !ok
+			m.lacking = m.lacking || err != nil
 		}, "send a value=%s by=t", value)
 	case 9:
-		m.give(func(ok bool) {
-			if ok {
+		m.give(func(err *Error) {
+			if err == nil {
 				m.open, m.lacking = nil, false
 			}
 		}, "txn t begin")
 	case 10, 11:
 		m.give(m.committed, "txn t commit")
 	case 12:
-		m.give(func(ok bool) {
-			if ok {
+		m.give(func(err *Error) {
+			if err == nil {
 				m.aborted = append(m.aborted, m.open...)
 				m.open = nil
 			}
 		}, "txn t abort")
 	case 13:
-		m.give(nil, "topic n%d rf=%s partitions=%s", i, m.pick("1", "3"), m.pick("1", "7", "40"))
+		m.administer(i)
 	default:
 		m.fault()
 	}
@@ -96,15 +103,38 @@ func (m *misfortune) act(i int) {
 	}
 }
 
-func (m *misfortune) committed(ok bool) {
-	if !ok {
+// administer changes topics, of which those that were made must be there in the end.
+func (m *misfortune) administer(i int) {
+	name := fmt.Sprintf("n%d", i)
+	other := m.pick(append(m.topics, "n0")...)
+	switch m.dice.IntN(8) {
+	case 0, 1, 2, 3:
+		m.give(func(err *Error) {
+			if err == nil {
+				m.topics = append(m.topics, name)
+			}
+		}, "topic %s rf=%s partitions=%s", name, m.pick("1", "3"), m.pick("1", "7", "40"))
+	case 4:
+		m.topics = slices.DeleteFunc(m.topics, func(t string) bool { return t == other })
+		m.give(nil, "delete-topic %s", other)
+	case 5:
+		m.give(nil, "elect a-0 %s", m.pick("preferred", "preferred"))
+	case 6:
+		m.give(nil, "send %s value=x times=20", other)
+	default:
+		m.give(nil, "%s keyed-0", m.pick("clean", "retain"))
+	}
+}
+
+func (m *misfortune) committed(err *Error) {
+	if err != nil {
 		return
 	}
 	if m.lacking {
 		m.t.Errorf("a transaction was committed of whose records %v one failed", m.open)
 	}
 	m.acknowledged = append(m.acknowledged, m.open...)
-	m.open = nil
+	m.open, m.lacking = nil, false
 }
 
 func (m *misfortune) fault() {
@@ -138,9 +168,11 @@ func (m *misfortune) mend() {
 		m.give(nil, "disk %d ok", id)
 		m.give(nil, "resume %d", id)
 	}
-	m.sleep(10 * time.Second)
-	m.give(nil, "restart all")
-	m.sleep(3 * time.Minute)
+	for range 3 { // a node may be on its way down, and wait for others
+		m.sleep(20 * time.Second)
+		m.give(nil, "restart all")
+	}
+	m.sleep(2 * time.Minute)
 	for id := range event.NodeID(3) {
 		if !m.c.Alive(id+1) || !m.c.Alive(id+101) {
 			m.t.Errorf("broker %d or controller %d is down", id+1, id+101)
@@ -174,6 +206,11 @@ func (m *misfortune) judge() {
 	for _, value := range m.aborted {
 		if there[value] {
 			m.t.Errorf("%s was aborted, and is read", value)
+		}
+	}
+	for _, topic := range m.topics {
+		if m.c.PartitionCount(topic) == 0 {
+			m.t.Errorf("topic %s was made, and is gone", topic)
 		}
 	}
 	first, _ := m.c.Stored(1, "a", 0)
@@ -210,6 +247,10 @@ func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
 	m.sleep(time.Second)
 	m.give(nil, "producer p timeout=8s request.timeout.ms=2000")
 	m.give(nil, "producer t transactional=tt timeout=8s request.timeout.ms=2000 max.block.ms=9000")
+	m.give(nil, "consumer c topic=a group=g isolation.level=read_committed auto.commit.interval.ms=500")
+	m.give(nil, "consumer d topic=a,keyed group=g session.timeout.ms=6000")
+	m.give(nil, "topic keyed rf=3 cleanup.policy=compact internal.segment.bytes=500 "+
+		"min.cleanable.dirty.ratio=0.1")
 	for i := range 40 {
 		m.act(i)
 	}

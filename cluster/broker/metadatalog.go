@@ -32,8 +32,9 @@ type metadataFollower struct {
 	highWatermark event.Offset
 	applied       event.Offset // everything below is in image
 	leader        event.NodeID
-	acting        bool // this incarnation's registration was replayed
-	settled       bool // the image was acted on once, so every log that is this broker's is open
+	epoch         event.Epoch // the newest one of a leader that was heard of
+	acting        bool        // this incarnation's registration was replayed
+	settled       bool        // the image was acted on once, so every log that is this broker's is open
 }
 
 // pendingRecord is a metadata record that is stored and not yet applied.
@@ -77,7 +78,8 @@ func (b *Broker) readMetadataLog(clean bool) error {
 		return err
 	}
 	image := metadata.NewImage(b.config.ClusterID)
-	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode}
+	b.metadata = metadataFollower{log: log, image: image, acted: image, leader: event.NoNode,
+		epoch: log.LastEpoch()}
 	keep := func(h record.Header, batch []byte) error {
 		if !record.ChecksumHolds(batch) {
 			return fmt.Errorf("%w: at offset %d", commitlog.ErrCorrupt, h.BaseOffset)
@@ -114,7 +116,7 @@ func (m *metadataFollower) keep(batch []byte) error {
 // followMetadata asks the active controller for more of the metadata log, always.
 func (b *Broker) followMetadata() {
 	m := &b.metadata
-	request := &controller.MetadataFetch{Replica: b.env.ID(), From: m.log.LogEndOffset(),
+	request := &controller.MetadataFetch{Replica: b.env.ID(), Epoch: m.epoch, From: m.log.LogEndOffset(),
 		LastEpoch: m.log.LastEpoch(), WaitMax: metadataWaitMax, HighWatermark: m.highWatermark}
 	b.controller.call(replica.FetchAPI, request, time.Minute, func(body any, err error) {
 		answer, ok := body.(*controller.MetadataFetched)
@@ -131,7 +133,10 @@ func (b *Broker) followMetadata() {
 
 func (b *Broker) takeMetadata(answer *controller.MetadataFetched) {
 	m := &b.metadata
-	m.leader = answer.Leader
+	if answer.Epoch < m.epoch {
+		return // of a leader that does not know yet that it is none
+	}
+	m.leader, m.epoch = answer.Leader, answer.Epoch
 	if answer.Diverging != nil {
 		if err := b.truncateMetadata(answer.Diverging.EndOffset); err != nil {
 			b.failDisk("truncate", err)

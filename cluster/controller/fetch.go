@@ -15,6 +15,8 @@ const metadataFetchBytesMax = 8 << 20
 // MetadataFetch is how a broker follows the metadata log.
 type MetadataFetch struct {
 	Replica event.NodeID
+	// Epoch is the newest term of a leader that the replica has heard of.
+	Epoch event.Epoch
 	// From is the offset of the next record that the replica wants, LastEpoch the epoch of the
 	// record before it, HighWatermark what it knows to be committed.
 	From          event.Offset
@@ -74,8 +76,12 @@ type observer struct {
 }
 
 // fetch answers at once if there is news for the replica, and otherwise when there is, or when
-// its time has passed.
+// its time has passed. A replica that knows of a newer leader gets nothing (UNKNOWN_LEADER_EPOCH).
 func (a *active) fetch(call *world.Call, f *MetadataFetch) {
+	if f.Epoch > event.Epoch(a.c.term) {
+		call.Reply(&NotController{Leader: event.NoNode})
+		return
+	}
 	a.observe(f)
 	answer := a.answerFetch(f)
 	if len(answer.Batches) > 0 || answer.Diverging != nil || f.WaitMax <= 0 ||

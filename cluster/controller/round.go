@@ -118,13 +118,21 @@ func (q *Quorum) run(r round) *roundResult {
 	}) {
 		return result
 	}
-	goal := goal{term: me.term, last: me.last + uint64(len(r.values))}
+	g := goal{term: me.term, last: me.last, majority: len(r.peers)+1 >= q.majority()}
+	q.begin(o)
 	if r.election {
-		goal.term, goal.last = me.term+1, me.last+1
+		g.term++
+		g.last++
+		q.campaign(o)
+	} else {
+		// What the others lack they get before there is anything new: should the actor's disk not take
+		// that, they would have caught up or not as Raft's goroutines happen to run.
+		q.await(o, g)
+		g.last += uint64(len(r.values))
+		q.submit(o, r)
 	}
-	goal.majority = len(r.peers)+1 >= q.majority()
-	q.start(o, r)
-	q.await(o, goal)
+	q.await(o, g)
+	q.drain(o)
 	q.finish(o, result, before)
 	return result
 }
@@ -176,20 +184,25 @@ func (q *Quorum) countVotes(r round, views map[event.NodeID]storeView) ([]event.
 	return granting, len(granting) >= q.majority()
 }
 
-// start opens the links and sets Raft going.
-func (q *Quorum) start(o *openRound, r round) {
+// begin opens the links.
+func (q *Quorum) begin(o *openRound) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.open = o
 	q.changed.Broadcast()
-	q.mu.Unlock()
-	if r.election {
-		// The world's timer fired, so the node is told to campaign.
-		_, err := o.actor.transport.deliver(&raft.TimeoutNowRequest{
-			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}})
-		if err != nil {
-			panic(fmt.Sprintf("controller: %d does not campaign: %v", r.actor, err))
-		}
+}
+
+// campaign tells the actor to campaign: the world's timer fired, not Raft's.
+func (q *Quorum) campaign(o *openRound) {
+	_, err := o.actor.transport.deliver(&raft.TimeoutNowRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}})
+	if err != nil {
+		panic(fmt.Sprintf("controller: %d does not campaign: %v", o.actor.id, err))
 	}
+}
+
+// submit gives Raft the new records.
+func (q *Quorum) submit(o *openRound, r round) {
 	for i, value := range r.values {
 		p := placement{timestamp: r.timestamp, position: i, count: len(r.values)}
 		// Nobody waits for the future: the round's own goal is stronger.
@@ -208,7 +221,8 @@ type goal struct {
 func (q *Quorum) reached(o *openRound, g goal) bool {
 	me := o.actor.store.view()
 	if me.failed != nil || q.lostMajority(o) {
-		return true
+		// Either nobody was asked for a vote, or everybody.
+		return !o.election || me.written < g.term || q.askedAll(o)
 	}
 	if !leads(o.actor) || o.actor.raft.CurrentTerm() != g.term || me.last != g.last ||
 		me.staged > 0 || me.lastTerm > g.term {
@@ -250,8 +264,17 @@ func (q *Quorum) wasAsked(o *openRound, id event.NodeID) bool {
 	return o.asked[id]
 }
 
-// await returns when the goal is reached, and then until no call is under way.
+func (q *Quorum) askedAll(o *openRound) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(o.asked) == len(o.peers)
+}
+
+// await returns when the goal is reached.
 func (q *Quorum) await(o *openRound, g goal) {
+	if q.reached(o, g) {
+		return
+	}
 	deadline := time.NewTimer(roundTimeMax)
 	defer deadline.Stop()
 	again := time.NewTimer(roundPatience)
@@ -270,6 +293,10 @@ func (q *Quorum) await(o *openRound, g goal) {
 			panic("controller: Raft did not reach what was expected: " + q.describe(o, g))
 		}
 	}
+}
+
+// drain waits until no call is under way.
+func (q *Quorum) drain(o *openRound) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	o.closing = true

@@ -117,6 +117,17 @@ func (s *logStore) take(b storedBatch, entries []entry) {
 // last is the index of the last entry, staged ones included.
 func (s *logStore) last() uint64 { return uint64(len(s.entries) + len(s.staged)) }
 
+// lastTerm is the term of the last entry, staged ones included.
+func (s *logStore) lastTerm() uint64 {
+	switch {
+	case len(s.staged) > 0:
+		return s.staged[len(s.staged)-1].term
+	case len(s.entries) > 0:
+		return s.entries[len(s.entries)-1].term
+	}
+	return 0
+}
+
 // FirstIndex is Raft's name for the log start, 0 for an empty log.
 func (s *logStore) FirstIndex() (uint64, error) {
 	s.mu.Lock()
@@ -237,13 +248,14 @@ func (s *logStore) stage(log *raft.Log) error {
 	return nil
 }
 
-// complete waits until this store holds whole batches, and adds to a call what its last batch lacks.
-// A voter may acknowledge only what is on its disk, and so must never be given a part of a batch:
-// which part that would be depends on how Raft's goroutines run.
+// complete waits until this store holds whole batches and the first entry of the sender's term, and adds
+// to a call what its last batch lacks. A voter may acknowledge only what is on its disk, and so must
+// never be given a part of a batch; and what it is given of a leader whose disk fails meanwhile must not
+// depend on how Raft's goroutines run.
 func (s *logStore) complete(call *raft.AppendEntriesRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.staged) > 0 && s.writable() == nil {
+	for s.writable() == nil && (len(s.staged) > 0 || s.lastTerm() < call.Term) {
 		s.changed.Wait()
 	}
 	if err := s.writable(); err != nil {
@@ -412,7 +424,7 @@ func (s *logStore) speak() error {
 }
 
 // speakOfVote waits until the node has voted for itself in the term, which Raft does after it
-// began to ask others, and makes the vote durable.
+// began to ask others, and makes the vote durable. Once it is, all are asked, whatever fails then.
 func (s *logStore) speakOfVote(term uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -423,6 +435,9 @@ func (s *logStore) speakOfVote(term uint64) error {
 		s.changed.Wait()
 	}
 	s.flushState()
+	if !s.closed && uint64(s.onDisk.LeaderEpoch) == term && s.onDisk.VotedID == s.state.VotedID {
+		return nil
+	}
 	return s.writable()
 }
 

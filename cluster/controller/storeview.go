@@ -12,6 +12,7 @@ import (
 // storeView is what a store holds at one moment.
 type storeView struct {
 	term     uint64
+	written  uint64 // the term that is on disk
 	voted    event.NodeID
 	last     uint64 // index of the last entry
 	lastTerm uint64
@@ -22,15 +23,9 @@ type storeView struct {
 func (s *logStore) view() storeView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := storeView{term: uint64(s.state.LeaderEpoch), voted: s.state.VotedID, last: s.last(),
-		staged: len(s.staged), failed: s.failed}
-	switch {
-	case v.staged > 0:
-		v.lastTerm = s.staged[v.staged-1].term
-	case v.last > 0:
-		v.lastTerm = s.entries[v.last-1].term
-	}
-	return v
+	return storeView{term: uint64(s.state.LeaderEpoch), written: uint64(s.onDisk.LeaderEpoch),
+		voted: s.state.VotedID, last: s.last(), lastTerm: s.lastTerm(), staged: len(s.staged),
+		failed: s.failed}
 }
 
 // upToDateWith is Raft's rule for granting a vote: the candidate's log must not be behind.
