@@ -39,11 +39,17 @@ func TestAControllersDiskThatFailsLeavesTheQuorumTheSame(t *testing.T) {
 			"sleep 17s\nexpect alive(103) && !alive(102) && controller() == none\n" +
 			"expect leader(\"a-0\") == 1\ndisk 102 ok\nrestart 101\nrestart 102\n" +
 			"wait leader(\"a-0\") == 3 within 60s\n",
+		"while another one catches up": "kill 101\ntopic a replicas=1\ndisk 103 sync-error\n" +
+			"restart 101\ntopic b replicas=1 partitions=9 -> ok\nsleep 5s\n" +
+			"expect alive(101) && alive(102) && !alive(103) && controller() != none\n",
+		"that hangs for a while": "topic a replicas=1,2,3\ncut 1-103\ndisk 103 hung\nsleep 15s\n" +
+			"topic b replicas=1,2,3\nkill 102\nsleep 6s\nheal all\ndisk 103 ok\nsleep 10s\n" +
+			"expect alive(1) && alive(2) && alive(3) && leader(\"b-0\") == 1\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scenarioOf(t, strings.TrimSpace(text))
 			first := tracedInto(t, s, "")
-			for range 4 {
+			for range 9 {
 				if again := tracedInto(t, s, ""); !bytes.Equal(first, again) {
 					t.Fatal(firstDifference(first, again))
 				}
