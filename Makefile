@@ -41,9 +41,10 @@ compare: build ## real Kafka's tools, kcat and the probe against us; SHORT=1 lea
 	$(GO) build -o $(BIN)/ ./cmd/compare
 	$(BIN)/compare $(if $(SHORT),-short) $(ARGS)
 
-soak: build ## every scenario with SEEDS seeds, each trace checked against the promises
+soak: build ## every scenario, and misfortune by dice, with SEEDS seeds: every promise holds
 	$(GO) build -o $(BIN)/ ./cmd/compare
 	$(BIN)/compare -soak $(SEEDS)
+	HIGHWATER_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 2h -run Misfortune ./scenarios
 
 fuzz: ## every fuzz test for SECONDS_FUZZ seconds
 	@set -e; for package in $$($(GO) list ./...); do \

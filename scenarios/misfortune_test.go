@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +154,8 @@ func (m *misfortune) fault() {
 		m.give(nil, "%s %s", m.pick("pause", "resume", "resume"), m.node())
 	case n == 13:
 		if from, to := m.node(), m.node(); from != to {
-			m.give(nil, "%s %s-%s", m.pick("cut", "heal"), from, to)
+			link := from + m.pick("-", ">") + to
+			m.give(nil, "%s", m.pick("cut "+link, "heal "+link, "delay "+link+" "+m.pick("0s", "3ms", "400ms")))
 		}
 	case n == 14:
 		m.give(nil, "heal all")
@@ -164,6 +167,13 @@ func (m *misfortune) fault() {
 // mend ends all faults and waits until the cluster is whole again.
 func (m *misfortune) mend() {
 	m.give(nil, "heal all")
+	for _, from := range []string{"1", "2", "3", "101", "102", "103"} {
+		for _, to := range []string{"1", "2", "3", "101", "102", "103"} {
+			if from != to {
+				m.give(nil, "delay %s>%s 0s", from, to)
+			}
+		}
+	}
 	for _, id := range []int{1, 2, 3, 101, 102, 103} {
 		m.give(nil, "disk %d ok", id)
 		m.give(nil, "resume %d", id)
@@ -182,7 +192,7 @@ func (m *misfortune) mend() {
 
 // judge reads everything back.
 func (m *misfortune) judge() {
-	there := map[string]bool{}
+	there, read := map[string]bool{}, map[string]string{}
 	ended := false
 	m.e.Execute("read a isolation=read_committed max=100000", "test", func(r Result, err *Error) {
 		if ended = true; err != nil {
@@ -191,6 +201,7 @@ func (m *misfortune) judge() {
 		}
 		for _, record := range r.Value.(map[string]any)["records"].([]readValue) {
 			there[*record.Value] = true
+			read[record.Offset] = *record.Value
 		}
 	})
 	m.sleep(time.Minute)
@@ -207,6 +218,16 @@ func (m *misfortune) judge() {
 		if there[value] {
 			m.t.Errorf("%s was aborted, and is read", value)
 		}
+	}
+	for _, name := range []string{"c", "d"} {
+		for _, record := range m.c.Consumer(name).Seen() {
+			if offset := fmt.Sprint(record.Offset); record.Topic == "a" && read[offset] == *record.Value {
+				delete(read, offset)
+			}
+		}
+	}
+	if len(read) > 0 && !m.dark {
+		m.t.Errorf("the group was not given %v", read)
 	}
 	for _, topic := range m.topics {
 		if m.c.PartitionCount(topic) == 0 {
@@ -244,13 +265,14 @@ func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
 		dark: seed%2 == 0}
 	m.sleep(2 * time.Second)
 	m.give(nil, "topic a replicas=1,2,3 min.insync.replicas=2")
+	m.give(nil, "topic keyed rf=3 cleanup.policy=compact internal.segment.bytes=500 "+
+		"min.cleanable.dirty.ratio=0.1")
 	m.sleep(time.Second)
 	m.give(nil, "producer p timeout=8s request.timeout.ms=2000")
 	m.give(nil, "producer t transactional=tt timeout=8s request.timeout.ms=2000 max.block.ms=9000")
-	m.give(nil, "consumer c topic=a group=g isolation.level=read_committed auto.commit.interval.ms=500")
-	m.give(nil, "consumer d topic=a,keyed group=g session.timeout.ms=6000")
-	m.give(nil, "topic keyed rf=3 cleanup.policy=compact internal.segment.bytes=500 "+
-		"min.cleanable.dirty.ratio=0.1")
+	m.give(nil, "consumer c topic=a group=g from=earliest isolation.level=read_committed "+
+		"auto.commit.interval.ms=500")
+	m.give(nil, "consumer d topic=a,keyed group=g from=earliest session.timeout.ms=6000")
 	for i := range 40 {
 		m.act(i)
 	}
@@ -272,10 +294,15 @@ func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
 }
 
 // A seed that fails prints what it did, which is a scenario but for commands that were refused.
+// HIGHWATER_SEEDS is how many seeds there are.
 func TestMisfortuneOfAllKindsBreaksNoPromise(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 8
+	seeds := uint64(24)
+	if asked := os.Getenv("HIGHWATER_SEEDS"); asked != "" {
+		n, err := strconv.ParseUint(asked, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = n
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
