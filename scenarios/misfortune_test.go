@@ -109,7 +109,12 @@ func (m *misfortune) act(i int) {
 func (m *misfortune) administer(i int) {
 	name := fmt.Sprintf("n%d", i)
 	other := m.pick(append(m.topics, "n0")...)
-	switch m.dice.IntN(8) {
+	switch m.dice.IntN(11) {
+	case 8, 9:
+		m.give(nil, "delete-topic again")
+		m.give(nil, "topic again rf=3")
+	case 10:
+		m.give(nil, "send again value=%s times=%d acks=%s", name, 1+m.dice.IntN(9), m.pick("1", "all"))
 	case 0, 1, 2, 3:
 		m.give(func(err *Error) {
 			if err == nil {
@@ -234,10 +239,12 @@ func (m *misfortune) judge() {
 			m.t.Errorf("topic %s was made, and is gone", topic)
 		}
 	}
-	first, _ := m.c.Stored(1, "a", 0)
-	for id := range event.NodeID(2) {
-		if other, _ := m.c.Stored(id+2, "a", 0); !reflect.DeepEqual(first, other) {
-			m.t.Errorf("broker %d has other records than broker 1", id+2)
+	for _, topic := range []string{"a", "again"} {
+		first, _ := m.c.Stored(1, topic, 0)
+		for id := range event.NodeID(2) {
+			if other, _ := m.c.Stored(id+2, topic, 0); !reflect.DeepEqual(first, other) {
+				m.t.Errorf("broker %d has other records of %s than broker 1", id+2, topic)
+			}
 		}
 	}
 }

@@ -22,10 +22,16 @@ type network struct {
 	// turn counts the changes from one bootstrap broker to the next.
 	turn   int
 	topics map[string]*topic
+	// seen is the newest that was ever known of a topic.
+	seen map[string]*topic
 }
+
+// seenTopicsMax bounds what a client remembers of topics that come and go.
+const seenTopicsMax = 10_000
 
 // topic is what the client knows of a topic, until an error says that it is out of date.
 type topic struct {
+	id         [16]byte
 	partitions []leadership // by partition
 }
 
@@ -43,7 +49,8 @@ type leadership struct {
 }
 
 func newNetwork(env *world.Env, brokers []event.NodeID, id string) network {
-	return network{env: env, id: id, brokers: brokers, topics: map[string]*topic{}}
+	return network{env: env, id: id, brokers: brokers, topics: map[string]*topic{},
+		seen: map[string]*topic{}}
 }
 
 // Deliver, of world.Node: nobody sends requests to a client.
@@ -159,7 +166,7 @@ func (o *operation) lookUp(name string, f func(*topic)) {
 			o.retryOrFail(code)
 			return
 		}
-		t := topicOf(&response.Topics[0])
+		t := o.n.newest(name, topicOf(&response.Topics[0]))
 		o.n.topics[name] = t
 		f(t)
 	})
@@ -174,7 +181,7 @@ func (o *operation) lookUpAll(names []string, f func()) {
 		for i := range response.Topics {
 			row := &response.Topics[i]
 			if row.Topic != nil && row.ErrorCode == 0 {
-				o.n.topics[*row.Topic] = topicOf(row)
+				o.n.topics[*row.Topic] = o.n.newest(*row.Topic, topicOf(row))
 			}
 		}
 		f()
@@ -192,8 +199,31 @@ func metadataOf(names []string) *kmsg.MetadataRequest {
 	return request
 }
 
+// newest keeps, of what a broker says of a topic and what is known, the newer leader of each partition:
+// a broker that was cut off, and is asked no more for now, says what was (Java's
+// Metadata.updateLatestMetadata).
+func (n *network) newest(name string, told *topic) *topic {
+	known, isOld := n.seen[name], false
+	if known != nil && known.id == told.id {
+		for i := range min(len(known.partitions), len(told.partitions)) {
+			if known.partitions[i].epoch > told.partitions[i].epoch {
+				told.partitions[i] = known.partitions[i]
+				isOld = true
+			}
+		}
+	}
+	if isOld {
+		n.turn++
+	}
+	if len(n.seen) >= seenTopicsMax {
+		clear(n.seen)
+	}
+	n.seen[name] = told
+	return told
+}
+
 func topicOf(row *kmsg.MetadataResponseTopic) *topic {
-	t := &topic{partitions: make([]leadership, len(row.Partitions))}
+	t := &topic{id: row.TopicID, partitions: make([]leadership, len(row.Partitions))}
 	for i := range t.partitions {
 		t.partitions[i] = leadership{leader: event.NoNode, epoch: -1}
 	}

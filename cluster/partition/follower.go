@@ -19,7 +19,7 @@ func (p *Partition) TakeFetched(batches []record.Buffer, leaderHighWatermark,
 		if event.Epoch(h.PartitionLeaderEpoch) > p.leaderEpoch {
 			break
 		}
-		if err := p.Log.AppendAsFollower(b, h); err != nil {
+		if err := p.append(b, h); err != nil {
 			return err
 		}
 		grew = true
@@ -36,6 +36,18 @@ func (p *Partition) TakeFetched(batches []record.Buffer, leaderHighWatermark,
 		p.moveHighWatermark(to, event.RuleHighWatermarkFromLeader)
 	}
 	return nil
+}
+
+// append appends a batch, also the first one of an empty log that begins in the middle of it, because
+// DeleteRecords took a part of that batch (UnexpectedAppendOffsetException in Partition).
+func (p *Partition) append(b record.Buffer, h record.Header) error {
+	base, start := event.Offset(h.BaseOffset), p.Log.LogStartOffset()
+	if start == p.Log.LogEndOffset() && base < start && start <= event.Offset(h.LastOffset()) {
+		if err := p.Log.TruncateFullyAndStartAt(base, start); err != nil {
+			return err
+		}
+	}
+	return p.Log.AppendAsFollower(b, h)
 }
 
 // LastFetchedEpoch is what a follower says of its log's end, so that the leader can tell it where
@@ -73,7 +85,7 @@ func (p *Partition) OutOfRange(leaderStart, leaderEnd event.Offset) error {
 	}
 	if leaderStart > p.Log.LogEndOffset() {
 		before := p.highWatermark
-		if err := p.Log.TruncateFullyAndStartAt(leaderStart); err != nil {
+		if err := p.Log.TruncateFullyAndStartAt(leaderStart, leaderStart); err != nil {
 			return err
 		}
 		p.highWatermark = leaderStart

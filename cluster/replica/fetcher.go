@@ -36,8 +36,9 @@ type Host interface {
 // followed is one partition of the fetcher.
 type followed struct {
 	p       *partition.Partition
-	changed bool // to be named in the next request
-	paused  bool // after an error, until the backoff is over
+	changed bool         // to be named in the next request
+	paused  bool         // after an error, until the backoff is over
+	asked   event.Offset // from where the leader was asked last, -1 for never
 }
 
 // Fetcher follows all partitions that one other broker leads. At most one request is under way.
@@ -80,7 +81,7 @@ func (f *Fetcher) Follow(p *partition.Partition) {
 		if fp != nil {
 			f.remove(key, fp)
 		}
-		fp = &followed{p: p}
+		fp = &followed{p: p, asked: -1}
 		f.followed[key] = fp
 		f.order = append(f.order, fp)
 	}
@@ -142,9 +143,10 @@ func (f *Fetcher) send() {
 		}
 		fp.changed = false
 		p := fp.p
+		fp.asked = p.Log.LogEndOffset()
 		request.Partitions = append(request.Partitions, FetchPartition{
 			PartitionKey: PartitionKey{p.Topic, p.Index}, TopicID: p.TopicID,
-			LeaderEpoch: p.LeaderEpoch(), Offset: p.Log.LogEndOffset(), LastEpoch: p.LastFetchedEpoch(),
+			LeaderEpoch: p.LeaderEpoch(), Offset: fp.asked, LastEpoch: p.LastFetchedEpoch(),
 			LogStart: p.Log.LogStartOffset()})
 	}
 	f.changed = kept
@@ -174,9 +176,15 @@ func (f *Fetcher) answered(body any, err error) {
 	f.send()
 }
 
-// take applies the leader's answer for one partition.
+// take applies the leader's answer for one partition, if it answers what the log would ask now: the
+// topic may have been deleted and made again meanwhile, or the log cut
+// (AbstractFetcherThread.processFetchRequest).
 func (f *Fetcher) take(r *FetchedPartition) {
 	fp := f.followed[r.PartitionKey]
+	if fp != nil && fp.asked != fp.p.Log.LogEndOffset() {
+		f.mark(fp)
+		return
+	}
 	if fp == nil || r.LeaderEpoch != fp.p.LeaderEpoch() && r.Code == 0 {
 		if fp != nil {
 			f.mark(fp)
