@@ -34,7 +34,7 @@ type logStore struct {
 	voters []event.NodeID
 
 	mu      sync.Mutex
-	changed *sync.Cond // a vote was set, a batch completed, or the store failed or closed
+	changed *sync.Cond // a term or vote was set, a batch completed, or the store failed or closed
 	log     *commitlog.Log
 	entries []entry       // entries[i] has index i+1
 	batches []storedBatch // in order, of complete batches
@@ -375,6 +375,7 @@ func (s *logStore) SetUint64(key []byte, value uint64) error {
 			s.state.LeaderEpoch = int32(value)
 			s.state.LeaderID, s.state.VotedID = event.NoNode, event.NoNode
 			s.voteTerm = 0
+			s.changed.Broadcast()
 		}
 	case keyLastVoteTerm:
 		s.voteTerm = value
@@ -431,6 +432,9 @@ func (s *logStore) speakOfVote(term uint64) error {
 	for s.voteTerm != term || s.state.VotedID == event.NoNode {
 		if err := s.writable(); err != nil {
 			return err
+		}
+		if uint64(s.state.LeaderEpoch) > term {
+			return errStale // Raft's goroutine came to it when the term was over
 		}
 		s.changed.Wait()
 	}
