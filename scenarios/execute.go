@@ -249,7 +249,7 @@ func (x *execution) remedy(code int16) string {
 	if !slices.ContainsFunc(c.Brokers(), c.Alive) {
 		return "no broker runs: restart all"
 	}
-	if code != kerr.LeaderNotAvailable.Code {
+	if code != kerr.LeaderNotAvailable.Code && code != kerr.PreferredLeaderNotAvailable.Code {
 		return ""
 	}
 	for _, v := range []value{x.command.value("topic"), x.command.value("partition")} {

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"unicode"
 	"unicode/utf8"
 
 	"highwater/cluster/record"
@@ -61,10 +63,18 @@ func viewBatch(raw []byte) (batchView, error) {
 			more++
 			return nil
 		}
-		view.Records = append(view.Records, recordView{
+		one := recordView{
 			Offset:    strconv.FormatInt(h.BaseOffset+int64(r.OffsetDelta), 10),
 			Timestamp: strconv.FormatInt(h.BaseTimestamp+r.TimestampDelta, 10),
-			Key:       viewText(r.Key), Value: viewText(r.Value), Headers: viewHeaders(r.Headers)})
+			Key:       viewText(r.Key), Value: viewText(r.Value), Headers: viewHeaders(r.Headers)}
+		if marker, err := record.ParseEndTxn(r); err == nil && h.Attributes.Control() {
+			one.Key = "ABORT marker"
+			if marker.Commit {
+				one.Key = "COMMIT marker"
+			}
+			one.Value = fmt.Sprintf("coordinator epoch %d", marker.CoordinatorEpoch)
+		}
+		view.Records = append(view.Records, one)
 		return nil
 	})
 	switch {
@@ -102,7 +112,7 @@ func viewText(b []byte) string {
 	switch {
 	case b == nil:
 		return "null"
-	case !utf8.Valid(b):
+	case !utf8.Valid(b) || bytes.ContainsFunc(b, isBinary):
 		if len(b) > viewedTextMax/2 {
 			return fmt.Sprintf("%x…", b[:viewedTextMax/2])
 		}
@@ -112,3 +122,6 @@ func viewText(b []byte) string {
 	}
 	return string(b)
 }
+
+// isBinary says that a character is none that a text would have.
+func isBinary(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }

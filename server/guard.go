@@ -90,7 +90,8 @@ func sameOrigin(r *http.Request) bool {
 		return origin == "http://"+r.Host || r.TLS != nil && origin == "https://"+r.Host
 	}
 	// Browsers send Origin with every websocket and every change, so a browser without one is odd.
-	return r.Header.Get("Sec-Fetch-Mode") == "" && r.Header.Get("Sec-Fetch-Site") == ""
+	// Sec-Fetch-Mode says nothing: there are programs that send it.
+	return r.Header.Get("Sec-Fetch-Site") == ""
 }
 
 // checkMutation lets a change through only from our own page or a program, with the token in a

@@ -143,15 +143,16 @@ func TestChangesAreTakenOnlyFromOurOwnPageOrAProgram(t *testing.T) {
 	if n := commands.ran.Load(); n != 0 {
 		t.Errorf("%d commands ran that should not have", n)
 	}
-	for _, headers := range []map[string]string{{"Origin": own, tokenHeader: testToken}, {}} {
+	for _, headers := range []map[string]string{{"Origin": own, tokenHeader: testToken}, {},
+		{"Sec-Fetch-Mode": "cors"}} {
 		headers["Content-Type"] = jsonType
 		if status, body := ask(t, server, "POST", "/api/worlds/main/commands",
 			`{"command":"kill 1"}`, headers); status != 200 || !strings.Contains(body, `"seq":"7"`) {
 			t.Errorf("%v: %d %s", headers, status, body)
 		}
 	}
-	if n := commands.ran.Load(); n != 2 {
-		t.Errorf("%d commands ran, want the page's and the program's", n)
+	if n := commands.ran.Load(); n != 3 {
+		t.Errorf("%d commands ran, want the page's and the programs'", n)
 	}
 }
 

@@ -129,7 +129,7 @@ var narrations = map[Kind]told{
 	KindPartitionAnswered: {class: Detail,
 		narration: "{node} answers {api} for {topic}-{partition}: {errorCode}."},
 	KindResponseSent: {class: Detail, narration: "{node} answers {api}: {errorCode}.",
-		states: []Saying{{"/acks=0", "{node} answers nothing to a {api} with acks=0: {errorCode}."}}},
+		states: []Saying{{"/acks=0", "{node} answers nothing to a {api} with acks=0."}}},
 	KindFetchPositionChanged: {class: Detail,
 		narration: "{connection} asks {node} for {topic}-{partition} from offset {offset} on."},
 	KindFetchPartitionDropped: {class: Detail,

@@ -175,7 +175,10 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 	case event.KindNodeStopped:
 		a.stopped(r.Node)
 		if c.NodeStopped(r).How == "power-cut" {
-			clear(a.owners) // groups may have forgotten their last generations, and count them again
+			// Coordinators may have forgotten what was not on disk: groups their last generations, which
+			// they count again, transactions how they were to end.
+			clear(a.owners)
+			clear(a.transactions)
 		}
 	default:
 		a.replicaEvent(c, r)

@@ -126,8 +126,8 @@ func (w *witness) candidates(a *Answer) {
 			w.absence(a, id, "holds a replica")
 		case !safe:
 			a.notYet(w.isr, event.RuleElectionUnclean, "%s lives and is neither in the ISR %s nor "+
-				"eligible %s: electing it could lose records.", capital(w.who(id)),
-				nodeList(w.partition.Isr), nodeList(w.partition.Elr))
+				"eligible %s: only elect %s unclean could elect it, which may lose records.",
+				capital(w.who(id)), nodeList(w.partition.Isr), nodeList(w.partition.Elr), w.name())
 		}
 	}
 }

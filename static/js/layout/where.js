@@ -306,10 +306,11 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 	}));
 }
 
-/** What became of the transaction of the record at an offset; undefined for a record of none. */
+/** What became of the transaction of the record at an offset; nothing for a record of none and for a
+ *  marker. */
 function threadOf(copy, offset) {
 	const batch = batchAt(copy, offset);
-	return batch && threadAt(copy.threads, batch, offset)?.state;
+	return batch && !batch.control && threadAt(copy.threads, batch, offset)?.state;
 }
 
 /** What a fact means for the followed record, in one sentence; '' when nothing.

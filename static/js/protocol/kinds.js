@@ -122,7 +122,7 @@ LastStableOffsetMoved|~On % the last stable offset of @ moves from {#before} to 
 /** What narrates a kind in a state of its field after, or of that and its reason. */
 export const states = {
 ResponseSent: { __proto__: null,
-"/acks=0": "{node} answers nothing to a {api} with acks=0: {errorCode}.",
+"/acks=0": "{node} answers nothing to a {api} with acks=0.",
 },
 ClientTransactionChanged: { __proto__: null,
 "initializing": "{node} asks its coordinator for a producer id and an epoch.",
