@@ -29,8 +29,8 @@ func TestWhatADiskDoesNotTakeIsNotAcknowledged(t *testing.T) {
 	}
 }
 
-// A controller that cannot store a batch stores no part of it, acknowledges none, and gives the others
-// none: which part that was depended on the machine.
+// A controller that cannot store a batch stores no part of it, acknowledges none, and gives the
+// others none: which part that was depended on the machine.
 func TestAControllersDiskThatFailsLeavesTheQuorumTheSame(t *testing.T) {
 	for name, text := range map[string]string{
 		"of the active controller": "disk 103 full\ntopic b replicas=1 partitions=50 -> ok\nsleep 5s\n" +
@@ -62,7 +62,8 @@ func TestRestartAllStartsWhateverCanStart(t *testing.T) {
 	report := playText(t, Options{}, "disk 102 full", "kill 102", "kill 1", "kill 2",
 		"restart all")
 	last := report.Steps[len(report.Steps)-1].Text
-	if report.OK || !strings.Contains(last, "controller 102") || !strings.Contains(last, "restarted 1, 2") {
+	if report.OK || !strings.Contains(last, "controller 102") ||
+		!strings.Contains(last, "restarted 1, 2") {
 		t.Errorf("%t %s", report.OK, last)
 	}
 }

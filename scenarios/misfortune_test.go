@@ -160,7 +160,8 @@ func (m *misfortune) fault() {
 	case n == 13:
 		if from, to := m.node(), m.node(); from != to {
 			link := from + m.pick("-", ">") + to
-			m.give(nil, "%s", m.pick("cut "+link, "heal "+link, "delay "+link+" "+m.pick("0s", "3ms", "400ms")))
+			m.give(nil, "%s", m.pick("cut "+link, "heal "+link,
+				"delay "+link+" "+m.pick("0s", "3ms", "400ms")))
 		}
 	case n == 14:
 		m.give(nil, "heal all")

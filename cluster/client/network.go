@@ -199,8 +199,8 @@ func metadataOf(names []string) *kmsg.MetadataRequest {
 	return request
 }
 
-// newest keeps, of what a broker says of a topic and what is known, the newer leader of each partition:
-// a broker that was cut off, and is asked no more for now, says what was (Java's
+// newest keeps, of what a broker says of a topic and what is known, the newer leader of each
+// partition: a broker that was cut off, and is asked no more for now, says what was (Java's
 // Metadata.updateLatestMetadata).
 func (n *network) newest(name string, told *topic) *topic {
 	known, isOld := n.seen[name], false

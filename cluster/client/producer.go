@@ -138,7 +138,8 @@ func (p *Producer) application() {
 	}
 }
 
-// resume lets a call that stands still look again, or the end of a transaction whose call timed out.
+// resume lets a call that stands still look again, or the end of a transaction whose call timed
+// out.
 func (p *Producer) resume() {
 	if len(p.calls) > 0 {
 		p.application()

@@ -252,8 +252,8 @@ func (t *transaction) refusal() AdminResult {
 	return AdminResult{Code: kerr.InvalidTxnState.Code, Message: "the transaction is " + t.state}
 }
 
-// ending is a call that ends a transaction, until it is heard how. One that took max.block.ms goes on,
-// and the application may only repeat it.
+// ending is a call that ends a transaction, until it is heard how. One that took max.block.ms goes
+// on, and the application may only repeat it.
 type ending struct {
 	commit, asked, ended bool
 	result               AdminResult

@@ -248,10 +248,10 @@ func (s *logStore) stage(log *raft.Log) error {
 	return nil
 }
 
-// complete waits until this store holds whole batches and the first entry of the sender's term, and adds
-// to a call what its last batch lacks. A voter may acknowledge only what is on its disk, and so must
-// never be given a part of a batch; and what it is given of a leader whose disk fails meanwhile must not
-// depend on how Raft's goroutines run.
+// complete waits until this store holds whole batches and the first entry of the sender's term, and
+// adds to a call what its last batch lacks. A voter may acknowledge only what is on its disk, and so
+// must never be given a part of a batch; and what it is given of a leader whose disk fails meanwhile
+// must not depend on how Raft's goroutines run.
 func (s *logStore) complete(call *raft.AppendEntriesRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

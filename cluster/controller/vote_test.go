@@ -8,8 +8,8 @@ import (
 	"highwater/cluster/event"
 )
 
-// Raft asks each voter on a goroutine of its own. One that came to it when the term was over waited for
-// ever for a vote in it, and a controller that was to end waited for the goroutine.
+// Raft asks each voter on a goroutine of its own. One that came to it when the term was over waited
+// for ever for a vote in it, and a controller that was to end waited for the goroutine.
 func TestAVoteOfATermThatIsOverIsNotWaitedFor(t *testing.T) {
 	s, err := openStore(disk.NewMemory(disk.Options{}), []event.NodeID{101, 102, 103}, nil)
 	if err != nil {

@@ -38,8 +38,8 @@ func (p *Partition) TakeFetched(batches []record.Buffer, leaderHighWatermark,
 	return nil
 }
 
-// append appends a batch, also the first one of an empty log that begins in the middle of it, because
-// DeleteRecords took a part of that batch (UnexpectedAppendOffsetException in Partition).
+// append appends a batch, also the first one of an empty log that begins in the middle of it,
+// because DeleteRecords took a part of that batch (UnexpectedAppendOffsetException in Partition).
 func (p *Partition) append(b record.Buffer, h record.Header) error {
 	base, start := event.Offset(h.BaseOffset), p.Log.LogStartOffset()
 	if start == p.Log.LogEndOffset() && base < start && start <= event.Offset(h.LastOffset()) {

@@ -5,7 +5,7 @@ import { flightOfMessage } from './flights.js';
 import { messageOf } from './scene.js';
 import { epochIn } from './where.js';
 
-const CLIENT_LANES = 3;
+const CLIENT_LANES = 4;
 const ARROWS_MOST = 160;
 const MARKS_MOST = 40;
 const BEFORE = 6000; // events

@@ -306,8 +306,8 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 	}));
 }
 
-/** What became of the transaction of the record at an offset; nothing for a record of none and for a
- *  marker. */
+/** What became of the transaction of the record at an offset; nothing for a record of none, and
+ *  for a marker. */
 function threadOf(copy, offset) {
 	const batch = batchAt(copy, offset);
 	return batch && !batch.control && threadAt(copy.threads, batch, offset)?.state;
