@@ -62,12 +62,20 @@ type Row struct {
 	States    []Saying
 }
 
+// stateAnswer is the state of a message that answers another one.
+const stateAnswer = "answer"
+
 // Saying narrates what a kind's field after, or after and reason with a slash between, says, where
-// the kind's own narration would be no good sentence of it.
+// the kind's own narration would be no good sentence of it; or that a message is an answer.
 type Saying struct{ State, Narration string }
 
 // NarrationOf is what narrates an event with such fields.
-func (r Row) NarrationOf(after, reason string) string {
+func (r Row) NarrationOf(fields map[string]any) string {
+	after, _ := fields["after"].(string)
+	reason, _ := fields["reason"].(string)
+	if answers, _ := fields["answers"].(string); answers != "" && answers != "0" {
+		after = stateAnswer
+	}
 	for _, s := range r.States {
 		if s.State == after || s.State == after+"/"+reason {
 			return s.Narration
@@ -113,6 +121,7 @@ var narrations = map[Kind]told{
 		class:     Detail,
 		pair:      "MessageDelivered",
 		narration: "{node} sends {api} to {to}.",
+		states:    []Saying{{stateAnswer, "{node} answers {to}: {api}."}},
 	},
 	KindMessageDelivered: {class: Detail, narration: "{node} receives a message from {from}."},
 	KindMessageDropped:   {narration: "A message from {from} to {to} will not arrive: {reason}."},

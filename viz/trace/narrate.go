@@ -46,9 +46,7 @@ func (n *Narrator) Say(line Line) string {
 	if row.Kind == event.KindRecordDescribed {
 		return describe(e.Fields)
 	}
-	after, _ := e.Fields["after"].(string)
-	reason, _ := e.Fields["reason"].(string)
-	narration := row.NarrationOf(after, reason)
+	narration := row.NarrationOf(e.Fields)
 	sentence := placeholder.ReplaceAllStringFunc(narration, func(field string) string {
 		name := strings.Trim(field, "{}")
 		if name == "node" {

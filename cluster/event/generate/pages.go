@@ -136,7 +136,7 @@ func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
 		"const words = " + wordsOfSigns() + ";\n" +
-		"const spelled = (text) => text.replace(/[@%&+!]/g, (sign) => words[sign]);\n" +
+		"const spelled = (text) => text.replace(/[@%&+!^]/g, (sign) => words[sign]);\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
 		"[name, make(row)]));\n" +
@@ -171,11 +171,11 @@ func kindsModule() []byte {
 		}
 		b.WriteString("},\n")
 	}
-	b.WriteString("};\n\nexport const rules = each(`\n")
+	b.WriteString("};\n\nexport const rules = each(spelled(`\n")
 	for _, r := range event.Rules() {
-		fmt.Fprintf(&b, "%s|%s|%s\n", r.Name, r.Text, r.Source)
+		fmt.Fprintf(&b, "%s|%s|%s\n", r.Name, shortened(r.Text), r.Source)
 	}
-	b.WriteString("`, ([text, source]) => ({ text, source }));\n\n" +
+	b.WriteString("`), ([text, source]) => ({ text, source }));\n\n" +
 		"/** Kafka's names of the error codes from 1 on. */\nexport const errorNames = spelled(\n")
 	for line := range slices.Chunk(event.ErrorNames(), namesInLine) {
 		fmt.Fprintf(&b, "%q +\n", shortened(strings.Join(line, " ")+" "))
@@ -186,7 +186,7 @@ func kindsModule() []byte {
 
 // signs stand for what narrations and error names say most often.
 var signs = []string{"{topic}-{partition}", "@", "{node}", "%", "INVALID_", "&", "DELEGATION_TOKEN_", "+",
-	"UNSUPPORTED_", "!"}
+	"UNSUPPORTED_", "!", "ransaction", "^"}
 
 func shortened(text string) string { return strings.NewReplacer(signs...).Replace(text) }
 

@@ -43,7 +43,8 @@ export function narrate(event, nameOf = nameOfNode) {
 		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know: ${raw}`;
 	}
 	if (event.event === "RecordDescribed") return describe(event);
-	const { after, reason } = event.fields;
+	const { reason, answers } = event.fields;
+	const after = answers > 0 ? "answer" : event.fields.after;
 	const said = states[event.event];
 	const narration = said?.[`${after ?? ""}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
 	const sentence = narration.replace(/\{(#?)(\w+)\}/g, (_, isGrouped, name) => (

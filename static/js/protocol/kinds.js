@@ -1,6 +1,6 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
-const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_" };
-const spelled = (text) => text.replace(/[@%&+!]/g, (sign) => words[sign]);
+const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction" };
+const spelled = (text) => text.replace(/[@%&+!^]/g, (sign) => words[sign]);
 const each = (rows, make) => Object.fromEntries(
 	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
 const area = (area, rows) => each(spelled(rows), ([text]) =>
@@ -101,7 +101,7 @@ BatchDrained|~% sends a batch of {#records} records for @ to {to}.
 BatchRequeued|% will send its batch for @ again: {reason}.
 BatchBelieved|~% counts {#records} records for @ as {belief}.
 ProducerIDChanged|% sends as producer {producerId}, epoch {producerEpoch}: {reason}.
-ClientTransactionChanged|%'s transaction is now {after}: {reason}.
+ClientTransactionChanged|%'s t^ is now {after}: {reason}.
 MembershipChanged|% is {state} in group {group}: {reason}.
 PartitionAssigned|% now reads @.
 PartitionRevoked|% no longer reads @: {reason}.
@@ -111,9 +111,9 @@ PositionCommitted|~% hears that group {group} has offset {#offset} of @ committe
 CommitFailed|% could not commit its offsets: {reason}.
 `),
 ...area("txn", `
-TransactionStateChanged|Transaction {transactionalId} is {after}, producer epoch {producerEpoch}: {reason}.
-TransactionPartitionAdded|@ is part of transaction {transactionalId}.
-TransactionBegan|~On %, producer {producerId} begins a transaction in @ at {#firstOffset}.
+TransactionStateChanged|T^ {t^alId} is {after}, producer epoch {producerEpoch}: {reason}.
+TransactionPartitionAdded|@ is part of t^ {t^alId}.
+TransactionBegan|~On %, producer {producerId} begins a t^ in @ at {#firstOffset}.
 TransactionMarkerWritten|% has {commit} marker at offset {#offset} of @.
 LastStableOffsetMoved|~On % the last stable offset of @ moves from {#before} to {#after}.
 `),
@@ -121,6 +121,9 @@ LastStableOffsetMoved|~On % the last stable offset of @ moves from {#before} to 
 
 /** What narrates a kind in a state of its field after, or of that and its reason. */
 export const states = {
+MessageSent: { __proto__: null,
+"answer": "{node} answers {to}: {api}.",
+},
 ResponseSent: { __proto__: null,
 "/acks=0": "{node} answers nothing to a {api} with acks=0.",
 },
@@ -138,7 +141,7 @@ ClientTransactionChanged: { __proto__: null,
 },
 };
 
-export const rules = each(`
+export const rules = each(spelled(`
 hw.min-of-isr|The high watermark is the smallest log end offset of the in-sync replicas.|KIP-101
 hw.from-leader|A follower takes the leader's high watermark from a fetch response, capped at its own end.|ReplicaFetcherThread
 hw.frozen-under-min-isr|The high watermark stands still while the ISR is smaller than min.insync.replicas.|KIP-966
@@ -190,20 +193,20 @@ cleaner.dirty-ratio|The never compacted part of the log is larger than min.clean
 cleaner.max-lag|A record has waited longer than max.compaction.lag.ms.|KIP-354
 producer.batch-full|A batch that has no room for another record is sent without waiting.|batch.size
 producer.linger|A batch is sent once linger.ms have passed since it was begun, full or not.|linger.ms
-producer.drain-now|A flush, a close, the end of a transaction or a full buffer sends every batch at once.|RecordAccumulator.ready
+producer.drain-now|A flush, a close, the end of a t^ or a full buffer sends every batch at once.|RecordAccumulator.ready
 producer.delivery-timeout|delivery.timeout.ms after a batch was begun the producer gives it up.|KIP-91
 producer.max-block|send() fails when it has waited max.block.ms for room or for metadata.|BufferPool
 producer.epoch-bump|An idempotent producer that cannot know what was appended goes on in a new epoch.|KIP-360
 consumer.auto-commit|poll() commits what earlier polls returned when auto.commit.interval.ms have passed.|ConsumerCoordinator.maybeAutoCommitOffsetsAsync
 consumer.auto-offset-reset|Without a valid committed offset the position is where auto.offset.reset says.|OffsetFetcher.resetPositionsIfNeeded
 consumer.max-poll-interval|A consumer that has not polled for max.poll.interval.ms leaves its group.|KIP-62
-txn.epoch-bump|Every transaction ends with the next producer epoch, so a late write is refused.|KIP-890
-txn.fencing|A second producer with the same transactional.id ends the first one's transaction.|KIP-98
-txn.timeout|A transaction that is open longer than transaction.timeout.ms is aborted.|KIP-98
-txn.all-markers|A transaction is complete once every partition of it has its marker.|KIP-98
-lso.first-unstable|read_committed sees nothing at or above the first transaction whose end is not committed.|KIP-98
-txn.verification|A batch of a transaction that its coordinator does not know of is refused.|KIP-890
-`, ([text, source]) => ({ text, source }));
+txn.epoch-bump|Every t^ ends with the next producer epoch, so a late write is refused.|KIP-890
+txn.fencing|A second producer with the same t^al.id ends the first one's t^.|KIP-98
+txn.timeout|A t^ that is open longer than t^.timeout.ms is aborted.|KIP-98
+txn.all-markers|A t^ is complete once every partition of it has its marker.|KIP-98
+lso.first-unstable|read_committed sees nothing at or above the first t^ whose end is not committed.|KIP-98
+txn.verification|A batch of a t^ that its coordinator does not know of is refused.|KIP-890
+`), ([text, source]) => ({ text, source }));
 
 /** Kafka's names of the error codes from 1 on. */
 export const errorNames = spelled(
