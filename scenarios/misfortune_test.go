@@ -72,8 +72,10 @@ func (m *misfortune) act(i int) {
 		m.give(kept, "send a value=%s by=p times=%s", value, m.pick("1", "30"))
 	case 6, 7, 8:
 		m.give(func(err *Error) {
-			if err != nil && strings.Contains(err.Message, "INVALID_TXN_STATE") {
-				return // it is no part of a transaction
+			if err != nil && (strings.Contains(err.Message, "INVALID_TXN_STATE") ||
+				!strings.Contains(err.Message, "failed 1") &&
+					!strings.Contains(err.Message, "unknown 1")) {
+				return // it is no part of a transaction, or t was never told to send
 			}
 			m.open = append(m.open, value)
 			m.lacking = m.lacking || err != nil
