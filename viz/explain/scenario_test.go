@@ -406,14 +406,31 @@ func TestPassportsOfLessonsSayWhatHappened(t *testing.T) {
 	}
 }
 
-func TestFetchIsSaidToWaitForEachPartitionThatItAsksFor(t *testing.T) {
-	s, mistakes := scenarios.ParseScenario("many.md", []byte("---\ntitle: Many\n---\n```highwater\n"+
-		"topic a replicas=1,2,3\ntopic b replicas=1,2,3\ntopic c replicas=1,2,3\nsend a value=v\n"+
-		"consumer two topic=a,b group=g from=earliest\nsleep 8s\n```\n"))
+// recordOf plays a scenario of these commands.
+func recordOf(t *testing.T, commands string) *recording {
+	t.Helper()
+	s, mistakes := scenarios.ParseScenario("short.md",
+		[]byte("---\ntitle: Short\n---\n```highwater\n"+commands+"```\n"))
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	r := record(t, s)
+	return record(t, s)
+}
+
+func TestFetchIsSaidToWaitForTheLastStableOffset(t *testing.T) {
+	r := recordOf(t, "topic pay\nconsumer rc topic=pay from=earliest isolation.level=read_committed\n"+
+		"consumer ru topic=pay from=earliest\nproducer p transactional=t\ntxn p begin\n"+
+		"send pay value=x by=p\nsleep 100ms\n")
+	a := r.why("fetch", "pay", r.last())
+	r.says(a.NotYet, "rc, which reads committed only, waits", event.RuleLastStableOffset,
+		event.KindWaitBegan)
+	r.says(a.NotYet, "The fetch of ru waits", event.RuleLongPoll, event.KindWaitBegan)
+	r.says(a.Why, "below the last stable offset, 0", event.RuleLastStableOffset, 0)
+}
+
+func TestFetchIsSaidToWaitForEachPartitionThatItAsksFor(t *testing.T) {
+	r := recordOf(t, "topic a replicas=1,2,3\ntopic b replicas=1,2,3\ntopic c replicas=1,2,3\n"+
+		"send a value=v\nconsumer two topic=a,b group=g from=earliest\nsleep 8s\n")
 	for topic, want := range map[string]int{"a": 3, "b": 3, "c": 2} {
 		a := r.why("fetch", topic, r.last())
 		if len(a.NotYet) != want {

@@ -202,8 +202,20 @@ func (w *witness) whyFetch(a *Answer) {
 		a.why(w.last(event.KindBatchAppended, l.Node), event.RuleNone, "The log ends at %d and its "+
 			"high watermark is %d; consumers see what lies below that, followers all of it.",
 			l.LogEndOffset, l.HighWatermark)
+		if l.LastStableOffset < l.HighWatermark {
+			a.why(w.last(event.KindLastStableOffsetMoved, l.Node), event.RuleLastStableOffset,
+				"Consumers that read committed only see what lies below the last stable offset, %d: "+
+					"a transaction is open from there on.", l.LastStableOffset)
+		}
 	}
 	for _, wait := range waits {
+		if l != nil && wait.Needs > l.LastStableOffset && wait.Needs <= l.HighWatermark {
+			a.notYet(w.waits[wait.ID], event.RuleLastStableOffset, "The fetch of %s, which reads "+
+				"committed only, waits at %s since %s for the last stable offset to pass offset %d. %s",
+				w.who(wait.For), w.who(wait.Node), clock(wait.Since), wait.Needs-1, w.atLatest(&wait,
+					"It is answered at %s at the latest, with or without records."))
+			continue
+		}
 		a.notYet(w.waits[wait.ID], event.RuleLongPoll, "The fetch of %s waits at %s since %s for "+
 			"offset %d to be passed. %s", w.who(wait.For), w.who(wait.Node), clock(wait.Since),
 			wait.Needs-1, w.atLatest(&wait, "It is answered at %s at the latest, with or without "+
