@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"highwater/cluster/event"
+	"highwater/viz/audit"
 )
 
 // scenarioOf is a scenario of these commands.
@@ -32,11 +33,16 @@ func playText(t *testing.T, o Options, commands ...string) Report {
 	return report
 }
 
-// holds plays commands all of which are to succeed.
+// holds plays commands all of which are to succeed, and no promise is to be broken.
 func holds(t *testing.T, commands ...string) {
 	t.Helper()
-	if report := playText(t, Options{}, commands...); !report.OK {
+	sink := &counter{referee: audit.New()}
+	report := playText(t, Options{Events: sink}, commands...)
+	if !report.OK {
 		t.Errorf("%s %+v", report.Failure, report.Steps[len(report.Steps)-1])
+	}
+	for _, v := range sink.referee.Violations() {
+		t.Error(v)
 	}
 }
 

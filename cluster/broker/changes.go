@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 	"time"
@@ -59,6 +60,7 @@ func (b *Broker) drop(h *held) {
 	b.transactions.roleChanged(h)
 	b.failFetches(h)
 	b.remove(h)
+	b.checkpoints.dropped[h.key] = true
 	dir := h.Log.Dir()
 	if err := h.Log.Close(false); err != nil {
 		b.failDisk("close", err)
@@ -116,26 +118,44 @@ func (b *Broker) open(topic *metadata.Topic, p *metadata.Partition) (*held, erro
 	dir := topic.Name + "-" + strconv.Itoa(int(p.Index))
 	cfg := b.logConfig(topic.Name)
 	cfg.Topic, cfg.Partition, cfg.TopicID = topic.Name, p.Index, topic.ID
-	log, _, err := commitlog.Open(b.disk, dir, cfg, b.openOptions(key))
-	if errors.Is(err, commitlog.ErrTopicID) {
-		// A topic of this name was deleted and made anew while this broker was away.
-		gone := asideName(dir, b.env.UUID(), deletedSuffix)
-		if err := b.disk.Rename(dir, gone); err != nil {
-			return nil, err
-		}
-		b.removeLater(gone)
-		log, _, err = commitlog.Open(b.disk, dir, cfg, commitlog.OpenOptions{CleanShutdown: true})
-	}
+	log, highWatermark, err := b.openLog(dir, key, cfg)
 	if err != nil {
 		return nil, err
 	}
 	h := &held{key: key, Partition: partition.New(b.env, b, topic.Name, topic.ID, p.Index, log,
-		b.checkpoints.highWatermark[key])}
+		highWatermark)}
 	h.Settings = b.partitionSettings(topic.Name)
 	h.rules = b.topicRules(key)
 	b.add(h)
 	b.runTickets(log)
 	return h, nil
+}
+
+// openLog opens what is on the disk, with what the checkpoints said of it, or makes it anew.
+func (b *Broker) openLog(dir string, key replica.PartitionKey, cfg commitlog.Config) (
+	*commitlog.Log, event.Offset, error) {
+	_, err := b.disk.Stat(dir)
+	if err == nil {
+		options := b.openOptions(key)
+		log, _, err := commitlog.Open(b.disk, dir, cfg, options)
+		if !errors.Is(err, commitlog.ErrTopicID) {
+			return log, options.HighWatermark, err
+		}
+		// A topic of this name was deleted and made anew while this broker was away.
+		gone := asideName(dir, b.env.UUID(), deletedSuffix)
+		if err := b.disk.Rename(dir, gone); err != nil {
+			return nil, 0, err
+		}
+		b.checkpoints.dropped[key] = true
+		b.removeLater(gone)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	if err := b.forget(key); err != nil {
+		return nil, 0, err
+	}
+	log, _, err := commitlog.Open(b.disk, dir, cfg, commitlog.OpenOptions{CleanShutdown: true})
+	return log, 0, err
 }
 
 func (b *Broker) configNumber(topic, key string) int64 {

@@ -3,9 +3,6 @@ package broker
 import (
 	"time"
 
-	"highwater/cluster/commitlog"
-	"highwater/cluster/disk"
-	"highwater/cluster/event"
 	"highwater/cluster/world"
 )
 
@@ -35,40 +32,11 @@ func (b *Broker) checkLag() {
 	}
 }
 
-// offsets collects one checkpoint's entries.
-func (b *Broker) offsets(of func(*held) event.Offset) []commitlog.CheckpointEntry {
-	entries := make([]commitlog.CheckpointEntry, 0, len(b.ordered))
-	for _, h := range b.ordered {
-		entries = append(entries, commitlog.CheckpointEntry{Topic: h.key.Topic,
-			Partition: h.key.Index, Offset: of(h)})
-	}
-	return entries
-}
-
-func (b *Broker) checkpointHighWatermarks() {
-	b.writeCheckpoint(highWatermarkFile, b.offsets(func(h *held) event.Offset {
-		return h.HighWatermark()
-	}))
-}
+func (b *Broker) checkpointHighWatermarks() { b.writeCheckpoint(&b.checkpoints.highWatermark) }
 
 func (b *Broker) checkpointRecoveryPoints() {
-	b.writeCheckpoint(recoveryPointFile, b.offsets(func(h *held) event.Offset {
-		return h.Log.SyncedEnd()
-	}))
-	b.writeCheckpoint(logStartFile, b.offsets(func(h *held) event.Offset {
-		return h.Log.LogStartOffset()
-	}))
-}
-
-func (b *Broker) writeCheckpoint(name string, entries []commitlog.CheckpointEntry) {
-	var files disk.FS = b.disk
-	b.env.Work("checkpoint", ticketCost, func() any {
-		return commitlog.WriteOffsetCheckpoint(files, name, entries)
-	}, func(result any) {
-		if err, _ := result.(error); err != nil {
-			b.failDisk("checkpoint", err)
-		}
-	})
+	b.writeCheckpoint(&b.checkpoints.recoveryPoint)
+	b.writeCheckpoint(&b.checkpoints.logStart)
 }
 
 func (b *Broker) retain() {

@@ -258,14 +258,7 @@ func (c *cleaning) swapped(job *cleaningJob) {
 // compacted again.
 func (c *cleaning) finished(job *cleaningJob) {
 	job.h.Log.SetFirstDirtyOffset(job.result.FirstDirty)
-	var entries []commitlog.CheckpointEntry
-	for _, h := range c.b.ordered {
-		if h.Log.Compacted() {
-			entries = append(entries, commitlog.CheckpointEntry{Topic: h.key.Topic,
-				Partition: h.key.Index, Offset: h.Log.FirstDirtyOffset()})
-		}
-	}
-	c.b.writeCheckpoint(commitlog.CleanerOffsetCheckpoint, entries)
+	c.b.writeCheckpoint(&c.b.checkpoints.firstDirty)
 	c.end(job, outcomeCleaned)
 }
 

@@ -8,28 +8,8 @@ import (
 	"strings"
 
 	"highwater/cluster/commitlog"
-	"highwater/cluster/disk"
 	"highwater/cluster/event"
-	"highwater/cluster/replica"
 )
-
-// The checkpoint files of a log directory.
-const (
-	highWatermarkFile = "replication-offset-checkpoint"
-	recoveryPointFile = "recovery-point-offset-checkpoint"
-	logStartFile      = "log-start-offset-checkpoint"
-)
-
-// checkpoints is what the log directory's files said when the broker started.
-type checkpoints struct {
-	clean         bool
-	brokerEpoch   int64 // of the last clean stop, -1 otherwise
-	directoryID   event.UUID
-	highWatermark map[replica.PartitionKey]event.Offset
-	recoveryPoint map[replica.PartitionKey]event.Offset
-	logStart      map[replica.PartitionKey]event.Offset
-	firstDirty    map[replica.PartitionKey]event.Offset
-}
 
 // openDirectory reads what an earlier incarnation left, or formats an empty directory. A directory
 // of another cluster or node is refused untouched.
@@ -50,18 +30,8 @@ func (b *Broker) openDirectory() error {
 			b.config.ClusterID)
 	}
 	b.checkpoints.directoryID = meta.DirectoryID
-	for _, c := range []struct {
-		name string
-		into *map[replica.PartitionKey]event.Offset
-	}{
-		{highWatermarkFile, &b.checkpoints.highWatermark},
-		{recoveryPointFile, &b.checkpoints.recoveryPoint},
-		{logStartFile, &b.checkpoints.logStart},
-		{commitlog.CleanerOffsetCheckpoint, &b.checkpoints.firstDirty},
-	} {
-		if *c.into, err = b.readCheckpoint(c.name); err != nil {
-			return err
-		}
+	if err := b.readCheckpoints(); err != nil {
+		return err
 	}
 	marker, clean, err := commitlog.TakeCleanShutdown(b.disk)
 	if err != nil {
@@ -72,36 +42,6 @@ func (b *Broker) openDirectory() error {
 		b.checkpoints.brokerEpoch = marker.BrokerEpoch
 	}
 	return b.openMetadataLog()
-}
-
-// readCheckpoint treats a missing file as empty, and a broken one too: what it would have said is
-// found again by recovery, more slowly. One that the disk does not give is neither.
-func (b *Broker) readCheckpoint(name string) (map[replica.PartitionKey]event.Offset, error) {
-	offsets := map[replica.PartitionKey]event.Offset{}
-	entries, err := commitlog.ReadOffsetCheckpoint(b.disk, name)
-	var refused *disk.Error
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return offsets, nil
-	case errors.As(err, &refused):
-		return nil, err
-	case err != nil:
-		b.log.Warn("checkpoint is damaged, recovering without it", "broker", b.env.ID(),
-			"file", name, "error", err)
-		return offsets, nil
-	}
-	for _, e := range entries {
-		offsets[replica.PartitionKey{Topic: e.Topic, Index: e.Partition}] = e.Offset
-	}
-	return offsets, nil
-}
-
-func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
-	return commitlog.OpenOptions{CleanShutdown: b.checkpoints.clean,
-		RecoveryPoint:    b.checkpoints.recoveryPoint[key],
-		LogStartOffset:   b.checkpoints.logStart[key],
-		HighWatermark:    b.checkpoints.highWatermark[key],
-		FirstDirtyOffset: b.checkpoints.firstDirty[key]}
 }
 
 // deletedSuffix ends the name of a deleted partition's directory until its files are gone, straySuffix

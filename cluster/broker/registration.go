@@ -141,9 +141,10 @@ func (b *Broker) CloseCleanly() error {
 	}
 	// A checkpoint on its way goes through the same temporary files.
 	b.env.AwaitWork()
-	highWatermarks := b.offsets(func(h *held) event.Offset { return h.HighWatermark() })
-	starts := b.offsets(func(h *held) event.Offset { return h.Log.LogStartOffset() })
-	ends := b.offsets(func(h *held) event.Offset { return h.Log.LogEndOffset() })
+	c := &b.checkpoints
+	highWatermarks, starts := b.entries(&c.highWatermark), b.entries(&c.logStart)
+	ends := b.entries(&checkpoint{found: c.recoveryPoint.found,
+		of: func(h *held) event.Offset { return h.Log.LogEndOffset() }})
 	logs := []*commitlog.Log{b.metadata.log}
 	for _, h := range b.ordered {
 		logs = append(logs, h.Log)

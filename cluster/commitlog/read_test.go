@@ -101,7 +101,7 @@ func TestRetainedRangeOutlivesTheSegmentsDeletion(t *testing.T) {
 	r.forget()
 	s, err := r.log.Read(0, 300, 200, true)
 	r.must(err)
-	r.must(r.log.TruncateFullyAndStartAt(500, 500))
+	r.must(r.log.TruncateFullyAndStartAt(500))
 	r.runDeferred()
 	buffers, err := s.Load()
 	if err != nil || len(buffers) != 1 || !record.ChecksumHolds(buffers[0].Bytes[:206]) {

@@ -22,7 +22,7 @@ func (l *Log) Truncate(to event.Offset, rule event.Rule) error {
 		return nil
 	}
 	if to < l.segments[0].base {
-		return l.truncateFully(to, to, rule)
+		return l.truncateFully(to, rule)
 	}
 	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
@@ -160,30 +160,28 @@ func (l *Log) findMaxTimestamp(s *segment) error {
 }
 
 // TruncateFullyAndStartAt drops everything and goes on at the offset, when the leader's log begins
-// above this one's end. The log start is the same, or above it: DeleteRecords may have taken a part of
-// the batch that comes next.
-func (l *Log) TruncateFullyAndStartAt(offset, start event.Offset) error {
+// above this one's end.
+func (l *Log) TruncateFullyAndStartAt(offset event.Offset) error {
 	if l.failed != nil {
 		return l.failed
 	}
-	return l.truncateFully(offset, start, event.RuleRetentionStartOffset)
+	return l.truncateFully(offset, event.RuleRetentionStartOffset)
 }
 
-func (l *Log) truncateFully(offset, start event.Offset, rule event.Rule) error {
+func (l *Log) truncateFully(offset event.Offset, rule event.Rule) error {
 	if err := errors.Join(l.Flush(), l.settleSwaps()); err != nil {
 		return err
 	}
-	before, size, startBefore := l.end, l.Size(), l.start
+	before, size, start := l.end, l.Size(), l.start
 	l.tail.release(math.MinInt64)
 	if err := l.restartAt(offset); err != nil {
 		return err
 	}
-	l.start = max(offset, start)
 	if err := l.settleCut(l.active()); err != nil {
 		return l.fail("truncate", err)
 	}
 	l.emitTruncated(before, size, rule)
-	l.emitStart(startBefore, rule)
+	l.emitStart(start, rule)
 	return nil
 }
 
