@@ -42,6 +42,8 @@ func TestAControllersDiskThatFailsLeavesTheQuorumTheSame(t *testing.T) {
 		"while another one catches up": "kill 101\ntopic a replicas=1\ndisk 103 sync-error\n" +
 			"restart 101\ntopic b replicas=1 partitions=9 -> ok\nsleep 5s\n" +
 			"expect alive(101) && alive(102) && !alive(103) && controller() != none\n",
+		"in a change of terms": "sleep 300ms\ndisk 101 sync-error\npause 102\ndelay 102-101 900ms\n" +
+			"cut 102>101\nsleep 9s\nresume 102\nsleep 300ms\nheal all\nsleep 9s\n",
 		"that hangs for a while": "topic a replicas=1,2,3\ncut 1-103\ndisk 103 hung\nsleep 15s\n" +
 			"topic b replicas=1,2,3\nkill 102\nsleep 6s\nheal all\ndisk 103 ok\nsleep 10s\n" +
 			"expect alive(1) && alive(2) && alive(3) && leader(\"b-0\") == 1\n",

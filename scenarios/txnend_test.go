@@ -11,6 +11,15 @@ func TestATransactionThatLacksARecordIsNotCommitted(t *testing.T) {
 		"expect values(\"a-0\") == [\"y\"]\n")
 }
 
+// A follower whose leader has deleted all that it had, a transaction's begin too, begins anew above it.
+func TestAFollowerThatBeginsAnewKnowsOfNoTransactionBefore(t *testing.T) {
+	holds(t, "topic a replicas=1,2,3 min.insync.replicas=1 internal.segment.bytes=300",
+		"producer t transactional=tt", "txn t begin", "send a value=x times=3 by=t", "sleep 1s",
+		"kill 3", "txn t commit", "send a value=yyyyyyyyyyyyyyyyyyy{n} times=40",
+		"config a retention.bytes=100", "retain a-0", "restart 3", "sleep 3s", "txn t begin",
+		"send a value=z times=3 by=t", "txn t commit", "sleep 3s", `expect isr("a-0") == [1,2,3]`)
+}
+
 // The call gives up after max.block.ms, the transaction does not: the application may only repeat it.
 func TestTheEndOfATransactionWaitsForMaxBlock(t *testing.T) {
 	begun := "topic a replicas=1,2,3\nproducer t transactional=tt\ntxn t begin\n" +

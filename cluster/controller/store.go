@@ -189,6 +189,9 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	}
 	// A log must never hold a term that the quorum state does not know of.
 	s.flushState()
+	if s.failed != nil {
+		return s.failed
+	}
 	for _, log := range logs {
 		if err := s.stage(log); err != nil {
 			return s.fail(err)
@@ -204,9 +207,12 @@ func (s *logStore) writable() error {
 	return s.failed
 }
 
+// fail notes that the disk took something no more. What was promised and is not on it is forgotten:
+// how much of it Raft had come to would depend on how its goroutines ran.
 func (s *logStore) fail(err error) error {
 	if s.failed == nil {
 		s.failed = err
+		s.staged, s.state = nil, s.onDisk
 		s.changed.Broadcast()
 	}
 	return err

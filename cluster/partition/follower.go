@@ -42,12 +42,16 @@ func (p *Partition) TakeFetched(batches []record.Buffer, leaderHighWatermark,
 // because DeleteRecords took a part of that batch (UnexpectedAppendOffsetException in Partition).
 func (p *Partition) append(b record.Buffer, h record.Header) error {
 	base, start := event.Offset(h.BaseOffset), p.Log.LogStartOffset()
-	if start == p.Log.LogEndOffset() && base < start && start <= event.Offset(h.LastOffset()) {
-		if err := p.Log.TruncateFullyAndStartAt(base, start); err != nil {
-			return err
-		}
+	if start != p.Log.LogEndOffset() || base >= start || start > event.Offset(h.LastOffset()) {
+		return p.Log.AppendAsFollower(b, h)
 	}
-	return p.Log.AppendAsFollower(b, h)
+	if err := p.Log.TruncateFullyAndStartAt(base); err != nil {
+		return err
+	}
+	if err := p.Log.AppendAsFollower(b, h); err != nil {
+		return err
+	}
+	return p.Log.AdvanceStart(start, event.RuleRetentionStartOffset)
 }
 
 // LastFetchedEpoch is what a follower says of its log's end, so that the leader can tell it where
@@ -85,7 +89,7 @@ func (p *Partition) OutOfRange(leaderStart, leaderEnd event.Offset) error {
 	}
 	if leaderStart > p.Log.LogEndOffset() {
 		before := p.highWatermark
-		if err := p.Log.TruncateFullyAndStartAt(leaderStart, leaderStart); err != nil {
+		if err := p.Log.TruncateFullyAndStartAt(leaderStart); err != nil {
 			return err
 		}
 		p.highWatermark = leaderStart

@@ -154,8 +154,9 @@ func (p *Partition) truncate(to event.Offset, rule event.Rule) error {
 	if err := p.Log.Truncate(min(to, p.Log.LogEndOffset()), rule); err != nil {
 		return err
 	}
-	if p.highWatermark > to {
-		p.moveHighWatermark(to, rule)
+	// A batch is cut whole, so the log may end below the offset.
+	if end := min(to, p.Log.LogEndOffset()); p.highWatermark > end {
+		p.moveHighWatermark(end, rule)
 	}
 	return nil
 }

@@ -211,6 +211,9 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		rep := a.replica(e.Topic, e.Partition, r.Node)
 		rep.logEnd = e.After
 		rep.cut(e.After)
+		if e.After > e.Before { // the log begins anew there
+			rep.open = nil
+		}
 	case event.KindBecameLeader:
 		a.becameLeader(r, c.BecameLeader(r))
 	case event.KindBecameFollower:

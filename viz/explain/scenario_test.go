@@ -428,6 +428,16 @@ func TestFetchIsSaidToWaitForTheLastStableOffset(t *testing.T) {
 	r.says(a.Why, "below the last stable offset, 0", event.RuleLastStableOffset, 0)
 }
 
+func TestTransactionThatALogLostIsNotOpenInIt(t *testing.T) {
+	r := recordOf(t, "topic a replicas=1,2,3 min.insync.replicas=1 internal.segment.bytes=300\n"+
+		"producer t transactional=tt\ntxn t begin\nsend a value=x times=3 by=t\nsleep 1s\nkill 3\n"+
+		"txn t commit\nsend a value=yyyyyyyyyyyyyyyyyyy{n} times=40\nconfig a retention.bytes=100\n"+
+		"retain a-0\nrestart 3\nsleep 8s\nstop 1\nstop 2\nsleep 5s\n")
+	if a := r.why("lso", "a", r.last()); len(a.NotYet) > 0 {
+		t.Errorf("%s %+v", a.Title, a.NotYet)
+	}
+}
+
 func TestFetchIsSaidToWaitForEachPartitionThatItAsksFor(t *testing.T) {
 	r := recordOf(t, "topic a replicas=1,2,3\ntopic b replicas=1,2,3\ntopic c replicas=1,2,3\n"+
 		"send a value=v\nconsumer two topic=a,b group=g from=earliest\nsleep 8s\n")

@@ -15,6 +15,25 @@ type writer struct {
 	producer int64
 }
 
+// cutOpen forgets the transactions of a log that it lost the beginning of.
+func (w *witness) cutOpen(f *fact) {
+	var end event.Offset
+	anew := false
+	switch f.Kind {
+	case event.KindLogTruncated:
+		e := f.chunk.LogTruncated(f.Record)
+		end, anew = e.After, e.After > e.Before
+	case event.KindLogOpened:
+		end = f.chunk.LogOpened(f.Record).LogEndOffset
+	default:
+		return
+	}
+	maps.DeleteFunc(w.open, func(of writer, began *fact) bool {
+		return of.node == f.Node &&
+			(anew || began.chunk.TransactionBegan(began.Record).FirstOffset >= end)
+	})
+}
+
 // seeTransaction keeps which transactions are open on which replica.
 func (w *witness) seeTransaction(f *fact) {
 	if !w.isHere(f.chunk.Text(f.Values[0]), int32(f.Values[1])) {

@@ -103,6 +103,7 @@ func (w *witness) see(f *fact) {
 			key.peer = f.chunk.ReplicaFetched(f.Record).Replica
 		}
 		w.newest[key] = f
+		w.cutOpen(f)
 	}
 }
 

@@ -262,7 +262,9 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 	const left = scene.left.filter(({ read }) => !isMarker && isAmong(read, follow.offset)).slice(-1)
 		.map(({ id }) => (
 			{ id: `l-${id}`, label: `read by ${id}`, status: 'here', note: sent || 'and left' }));
-	if (left.length && readers.length > 1) readers.pop();
+	if (left.length && readers.length > 1) {
+		(hasPassed(readers[1], follow.offset) ? left : readers).pop();
+	}
 	if (!readers.length && !left.length) {
 		return [{ id: 'read', label: 'read', status: 'ahead', note: 'no reader' }];
 	}

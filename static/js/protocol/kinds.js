@@ -1,6 +1,6 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
-const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction" };
-const spelled = (text) => text.replace(/[@%&+!^]/g, (sign) => words[sign]);
+const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction", "$": "offset" };
+const spelled = (text) => text.replace(/[@%&+!^$]/g, (sign) => words[sign]);
 const each = (rows, make) => Object.fromEntries(
 	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
 const area = (area, rows) => each(spelled(rows), ([text]) =>
@@ -17,7 +17,7 @@ NodeResumed|% goes on with what waited for it.
 LinkCut|The link from {from} to {to} is cut.
 LinkHealed|The link from {from} to {to} passes messages again.
 LinkDelayed|Messages from {from} to {to} now take {latency}.
-NodeClockChanged|%'s clock is off by {offset}.
+NodeClockChanged|%'s clock is off by {$}.
 DiskFaultSet|%'s disk is now: {fault}.
 CommandRan|Command: {command}
 TimerArmed|~% sets its timer {name}.
@@ -33,24 +33,24 @@ RequestReceived|~% receives {api} version {version}.
 PartitionReceived|~The {api} at % brings {#records} records for @.
 PartitionAnswered|~% answers {api} for @: {errorCode}.
 ResponseSent|~% answers {api}: {errorCode}.
-FetchPositionChanged|~{connection} asks % for @ from offset {#offset} on.
+FetchPositionChanged|~{connection} asks % for @ from $ {#$} on.
 FetchPartitionDropped|~{connection} no longer asks % for @.
-WaitBegan|~A {what} waits at % until @ has all below offset {#needs}.
+WaitBegan|~A {what} waits at % until @ has all below $ {#needs}.
 WaitEnded|~What waited at % ends: {outcome}.
 `),
 ...area("log", `
-LogOpened|% opens @: it ends at offset {#logEndOffset}.
-BatchAppended|~% appends {#records} records to @ at offset {#baseOffset}.
-RecordDescribed|~Offset {#offset} of @ holds {key}.
+LogOpened|% opens @: it ends at $ {#logEndOffset}.
+BatchAppended|~% appends {#records} records to @ at $ {#baseOffset}.
+RecordDescribed|~Offset {#$} of @ holds {key}.
 SegmentRolled|% begins segment {#baseOffset} of @.
 SegmentDeleted|% deletes segment {#baseOffset} of @.
-LogStartOffsetMoved|On %, @ now starts at offset {#after}.
+LogStartOffsetMoved|On %, @ now starts at $ {#after}.
 LogTruncated|% cuts @ from {#before} back to {#after}.
 LeaderEpochStarted|% notes that epoch {leaderEpoch} of @ starts at {#startOffset}.
-LogSynced|~% has @ on disk up to offset {#upTo}.
-DuplicateSuppressed|% recognises a retry: @ has it at offset {#baseOffset}.
+LogSynced|~% has @ on disk up to $ {#upTo}.
+DuplicateSuppressed|% recognises a retry: @ has it at $ {#baseOffset}.
 AppendRefused|% refuses a batch for @, {errorCode}: {detail}.
-CleanerPassBegan|% begins to compact @ below offset {#upTo}.
+CleanerPassBegan|% begins to compact @ below $ {#upTo}.
 SegmentsSwapped|% replaces {segments} segments of @ from {#baseOffset} on: {recordsBefore} records before, {records} after.
 CleanerPassEnded|% has compacted @ ({outcome}): {recordsBefore} records before, {recordsAfter} after.
 LogDirFailed|%'s log directory failed at {operation}: {error}.
@@ -59,7 +59,7 @@ LogDirFailed|%'s log directory failed at {operation}: {error}.
 BecameLeader|% leads @ in epoch {leaderEpoch}.
 BecameFollower|% follows {leader} for @ in epoch {leaderEpoch}.
 ReplicaRemoved|% no longer holds @.
-ReplicaFetched|~% learns from its fetch that {replica} has @ up to {#offset}.
+ReplicaFetched|~% learns from its fetch that {replica} has @ up to {#$}.
 HighWatermarkMoved|~On % the high watermark of @ moves from {#before} to {#after}.
 IsrChangeProposed|% asks the controller for ISR {proposed} of @.
 IsrChangeRefused|The controller refuses %'s ISR for @: {errorCode}.
@@ -71,7 +71,7 @@ VoteStored|% stores its vote for {candidate} in term {term}.
 ControllerStateChanged|% is {state} in term {term}.
 MetadataStored|~% has the metadata log on disk up to {#logEndOffset}.
 MetadataCommitted|~The metadata log is committed up to {#highWatermark}.
-MetadataReplayed|~% has replayed the metadata log up to {#offset}.
+MetadataReplayed|~% has replayed the metadata log up to {#$}.
 BrokerRegistered|{broker} is registered with broker epoch {brokerEpoch}.
 BrokerFenced|{broker} is fenced: the cluster counts it as absent.
 BrokerUnfenced|{broker} is unfenced.
@@ -89,7 +89,7 @@ GroupMemberJoined|Member {member} joins group {group}: {reason}.
 GroupMemberLeft|Member {member} leaves group {group}: {reason}.
 RebalanceBegan|Group {group} rebalances: {reason}.
 RebalanceEnded|Group {group} has rebalanced, generation {generation}: {outcome}.
-OffsetCommitted|~Group {group} has committed {#offset} for @.
+OffsetCommitted|~Group {group} has committed {#$} for @.
 `),
 ...area("client", `
 ClientStarted|The {role} {name} begins.
@@ -105,17 +105,17 @@ ClientTransactionChanged|%'s t^ is now {after}: {reason}.
 MembershipChanged|% is {state} in group {group}: {reason}.
 PartitionAssigned|% now reads @.
 PartitionRevoked|% no longer reads @: {reason}.
-PositionMoved|% will read @ from offset {#after}: {reason}.
-RecordsPolled|~% polls {#records} records of @ from offset {#before}.
-PositionCommitted|~% hears that group {group} has offset {#offset} of @ committed.
-CommitFailed|% could not commit its offsets: {reason}.
+PositionMoved|% will read @ from $ {#after}: {reason}.
+RecordsPolled|~% polls {#records} records of @ from $ {#before}.
+PositionCommitted|~% hears that group {group} has $ {#$} of @ committed.
+CommitFailed|% could not commit its $s: {reason}.
 `),
 ...area("txn", `
 TransactionStateChanged|T^ {t^alId} is {after}, producer epoch {producerEpoch}: {reason}.
 TransactionPartitionAdded|@ is part of t^ {t^alId}.
 TransactionBegan|~On %, producer {producerId} begins a t^ in @ at {#firstOffset}.
-TransactionMarkerWritten|% has {commit} marker at offset {#offset} of @.
-LastStableOffsetMoved|~On % the last stable offset of @ moves from {#before} to {#after}.
+TransactionMarkerWritten|% has {commit} marker at $ {#$} of @.
+LastStableOffsetMoved|~On % the last stable $ of @ moves from {#before} to {#after}.
 `),
 };
 
@@ -142,7 +142,7 @@ ClientTransactionChanged: { __proto__: null,
 };
 
 export const rules = each(spelled(`
-hw.min-of-isr|The high watermark is the smallest log end offset of the in-sync replicas.|KIP-101
+hw.min-of-isr|The high watermark is the smallest log end $ of the in-sync replicas.|KIP-101
 hw.from-leader|A follower takes the leader's high watermark from a fetch response, capped at its own end.|ReplicaFetcherThread
 hw.frozen-under-min-isr|The high watermark stands still while the ISR is smaller than min.insync.replicas.|KIP-966
 produce.not-enough-replicas|acks=all is refused before the append when the ISR is smaller than min.insync.replicas.|Partition.appendRecordsToLeader
@@ -174,7 +174,7 @@ roll.segment-ms|The segment's records span more than segment.ms.|LogSegment.shou
 roll.index-full|An index of the segment is full.|LogSegment.shouldRoll
 retention.ms|Every record of the segment is older than retention.ms.|UnifiedLog.deleteOldSegments
 retention.bytes|The partition is larger than retention.bytes.|UnifiedLog.deleteOldSegments
-retention.log-start-offset|The segment ends below the log start offset.|UnifiedLog.deleteOldSegments
+retention.log-start-offset|The segment ends below the log start $.|UnifiedLog.deleteOldSegments
 idempotence.duplicate|The batch's sequence is one of the producer's last five, so it is there already.|KIP-98
 idempotence.sequence-gap|The batch does not follow the producer's last sequence.|KIP-98
 idempotence.epoch-fencing|A producer with an older epoch may not write.|KIP-98
@@ -182,12 +182,12 @@ quorum.election-timeout|A controller that hears from no leader campaigns.|Raft
 quorum.majority|A metadata record counts once a majority of the voters stored it.|Raft, KIP-595
 disk.fail-closed|After the first failed write or sync nothing more is written to that directory.|LogDirFailureChannel
 fetch.long-poll|A fetch with nothing to return waits for data or for its time to pass.|DelayedFetch
-replica.pulls|A follower's fetch offset says what it has; nobody pushes and nothing else tells.|Partition.updateFollowerFetchState
+replica.pulls|A follower's fetch $ says what it has; nobody pushes and nothing else tells.|Partition.updateFollowerFetchState
 group.initial-delay|An empty group waits group.initial.rebalance.delay.ms for more members.|KIP-134
 group.rebalance-timeout|Who has not joined or synced within the rebalance timeout is out.|KIP-62
 group.session-timeout|Who is not heard from for session.timeout.ms is out.|ClassicGroup
 group.assignment-stored|Members get their assignments once these are committed.|GroupMetadataManager
-group.offset-under-high-watermark|An offset is committed once the high watermark has passed its record.|CoordinatorRuntime
+group.offset-under-high-watermark|An $ is committed once the high watermark has passed its record.|CoordinatorRuntime
 cleaner.last-value|Compaction keeps the newest record of each key; a deletion goes after its horizon.|KIP-534
 cleaner.dirty-ratio|The never compacted part of the log is larger than min.cleanable.dirty.ratio.|LogCleanerManager
 cleaner.max-lag|A record has waited longer than max.compaction.lag.ms.|KIP-354
@@ -198,7 +198,7 @@ producer.delivery-timeout|delivery.timeout.ms after a batch was begun the produc
 producer.max-block|send() fails when it has waited max.block.ms for room or for metadata.|BufferPool
 producer.epoch-bump|An idempotent producer that cannot know what was appended goes on in a new epoch.|KIP-360
 consumer.auto-commit|poll() commits what earlier polls returned when auto.commit.interval.ms have passed.|ConsumerCoordinator.maybeAutoCommitOffsetsAsync
-consumer.auto-offset-reset|Without a valid committed offset the position is where auto.offset.reset says.|OffsetFetcher.resetPositionsIfNeeded
+consumer.auto-offset-reset|Without a valid committed $ the position is where auto.$.reset says.|OffsetFetcher.resetPositionsIfNeeded
 consumer.max-poll-interval|A consumer that has not polled for max.poll.interval.ms leaves its group.|KIP-62
 txn.epoch-bump|Every t^ ends with the next producer epoch, so a late write is refused.|KIP-890
 txn.fencing|A second producer with the same t^al.id ends the first one's t^.|KIP-98

@@ -10,8 +10,8 @@ import { createReading } from '../model/reading.js';
 import { readHistory } from '../source/history.js';
 import { connect } from '../source/live.js';
 import {
-	asides, firstOf, isAppend, isElsewhere, isFact, isNewsAt, isOutcome, isRise, isSpoken, isTelling,
-	isTurn, isVisible, itemOf, joins, mostTelling, turnsOf,
+	asides, firstOf, isAppend, isElsewhere, isFact, isNewsAt, isOutcome, isSpoken, isTelling,
+	isTurn, isVisible, isWeighty, itemOf, joins, mostTelling, turnsOf,
 } from './telling.js';
 
 const PLAY_EVERY_MS = 320; // between two events while the past is played
@@ -325,7 +325,7 @@ export function createSession(options) {
 		turns(from, to, most) {
 			const names = namesOf(film.head());
 			const own = film.events(from, to).filter(({ fields }) => !fields.topic?.startsWith('__'));
-			const told = own.filter((event) => isTurn(event) || isRise(event) || isAppend(event));
+			const told = own.filter((event) => isWeighty(event) || isAppend(event));
 			return turnsOf(told.length ? told : own.filter(isSpoken))
 				.slice(-most)
 				.map((event) => ({ seq: Number(event.seq), text: narrate(event, names) }));

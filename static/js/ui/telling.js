@@ -29,7 +29,7 @@ export const isFact = (event) =>
 export const isTurn = ({ event, fields }) =>
 	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
 export const isAppend = ({ event, fields }) =>
-	event === 'BatchAppended' && !fields.topic.startsWith('__');
+	event === 'BatchAppended' && !fields.control && !fields.topic.startsWith('__');
 /** The leader's own high watermark; followers only hear of it. */
 export const isRise = ({ event, rule }) =>
 	event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
@@ -62,6 +62,8 @@ function weightOf(event) {
 	if (after === 'Empty') return 2;
 	return isSpoken(event) ? 3 : 2;
 }
+
+export const isWeighty = (event) => weightOf(event) >= 4;
 
 /** Tells what a check did to find out: it asks the brokers as a client does, which is no part of
  *  what it checks. @param {(seq: number) => object|undefined} eventAt
