@@ -34,8 +34,8 @@ const TOLD = {
 
 /** @param {object} scene @param {object[]} events
  *  @returns {Lane[]} clients, brokers, controllers, from the top */
-function lanesOf(scene, events) {
-	const clients = busiest([...scene.producers, ...scene.readers], events);
+function lanesOf(scene, events, follow) {
+	const clients = busiest([...scene.producers, ...scene.readers], events, follow?.maker?.node);
 	return [
 		...clients.map((c) => ({ id: c.id, name: c.id, kind: 'client', nodes: c.connections })),
 		...scene.brokers.map(({ id }) => ({ id, name: `broker ${id}`, kind: 'broker', nodes: [id] })),
@@ -44,8 +44,9 @@ function lanesOf(scene, events) {
 	];
 }
 
-/** The clients that have a lane: those that sent and got most, in the order of the stage. */
-function busiest(clients, events) {
+/** The clients that have a lane, in the order of the stage: who wrote the followed record, who has
+ *  to do with what is looked at, and those that sent and got most. */
+function busiest(clients, events, maker) {
 	if (clients.length <= CLIENT_LANES) return clients;
 	const counts = new Map();
 	const count = (node) => counts.set(node, (counts.get(node) ?? 0) + 1);
@@ -54,8 +55,8 @@ function busiest(clients, events) {
 		count(node);
 		count(fields.to);
 	}
-	const busy = ({ connections }) =>
-		connections.reduce((sum, node) => sum + (counts.get(node) ?? 0), 0);
+	const busy = ({ connections, near }) => connections.reduce(
+		(sum, node) => sum + (counts.get(node) ?? 0), connections.includes(maker) * 1e9 + near * 1e6);
 	const chosen = new Set([...clients].sort((a, b) => busy(b) - busy(a)).slice(0, CLIENT_LANES));
 	return clients.filter((client) => chosen.has(client));
 }
@@ -73,7 +74,7 @@ export const windowOf = ({ first, last }, seq, begin) => ({
  *  @param {object|null} follow
  *  @returns {{lanes: Lane[], arrows: Arrow[], marks: object[], more: number, idle: number}} */
 export function spacetime(scene, events, seq, follow) {
-	const lanes = lanesOf(scene, events);
+	const lanes = lanesOf(scene, events, follow);
 	const laneOf = new Map(lanes.flatMap(({ nodes }, i) => nodes.map((node) => [node, i])));
 	const open = new Map();
 	const past = pastOf(scene);

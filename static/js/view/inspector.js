@@ -76,7 +76,7 @@ function titleOf(ui, scene) {
 	if (ui.tab === 'passport' && ui.follow) {
 		const { key, offset, topic, partition, epoch } = ui.follow;
 		const where = ` ${topic}-${partition} offset ${shortOffset(offset)}, epoch ${epoch}`;
-		return [`Followed: ${key || 'a record'}`, h('span', null, where)];
+		return [`Followed: ${key}`, h('span', null, where)];
 	}
 	const isOfPartition = ui.tab === 'partition' || ui.tab === 'why';
 	return [scene.focus && isOfPartition ? scene.focus.name : 'Cluster'];
