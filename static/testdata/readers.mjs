@@ -67,4 +67,4 @@ assert.equal(landing(stage(['audit'], false), 'reader gone'), null);
 const says = (position, isolation = '') => lagOf(busy, { position, isolation, isNamed: true });
 assert.deepEqual([1, 4, 5, 6, null].map((position) => says(position)),
   ['3 behind', 'at the end', 'above the HW', 'beyond the end', 'nothing here']);
-assert.equal(says(3, 'read committed'), 'at the end');
+assert.equal(says(3, 'read committed'), 'at the LSO');

@@ -178,5 +178,6 @@ export function lagOf({ focus }, client) {
 	if (position > focus.hw) return 'above the HW';
 	const end = client.isolation ? focus.lso ?? focus.hw : focus.hw;
 	const lag = Math.max(0, end - position);
-	return lag ? `${shortOffset(lag)} behind` : 'at the end';
+	if (lag) return `${shortOffset(lag)} behind`;
+	return end < focus.hw ? 'at the LSO' : 'at the end';
 }
