@@ -30,3 +30,10 @@ func TestCheckpointsOfADeletedTopicSayNothingOfTheNextOne(t *testing.T) {
 		})
 	}
 }
+
+// A group counts its generations from 1 again when the topic that remembers them is gone.
+func TestAGroupWhoseTopicIsDeletedBeginsAgain(t *testing.T) {
+	holds(t, "topic x replicas=1,2,3;2,3,1", "consumer g1 topic=x group=g from=earliest", "sleep 10s",
+		"consumer g2 topic=x group=g from=earliest", "sleep 10s", "delete-topic __consumer_offsets",
+		"sleep 60s", `expect members("g") == 2`)
+}

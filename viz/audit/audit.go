@@ -175,14 +175,18 @@ func (a *Auditor) Event(c *event.Chunk, r *event.Record) {
 	case event.KindNodeStopped:
 		a.stopped(r.Node)
 		if c.NodeStopped(r).How == "power-cut" {
-			// Coordinators may have forgotten what was not on disk: groups their last generations, which
-			// they count again, transactions how they were to end.
-			clear(a.owners)
-			clear(a.transactions)
+			a.forgotten() // what was not on disk
 		}
 	default:
 		a.replicaEvent(c, r)
 	}
+}
+
+// forgotten says that coordinators may know no more of groups their last generations, which they count
+// again, and of transactions how they were to end.
+func (a *Auditor) forgotten() {
+	clear(a.owners)
+	clear(a.transactions)
 }
 
 func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
@@ -191,6 +195,9 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 		a.changed(r.Rule, c.PartitionChanged(r))
 	case event.KindTopicDeleted:
 		e := c.TopicDeleted(r)
+		if e.Topic == "__consumer_offsets" || e.Topic == "__transaction_state" {
+			a.forgotten()
+		}
 		a.deleted[e.Topic] = append(a.deleted[e.Topic], a.metadata)
 		for k := range a.partitions {
 			if k.topic == e.Topic && k.life < len(a.deleted[e.Topic])-livesMax {
