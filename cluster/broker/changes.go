@@ -60,7 +60,10 @@ func (b *Broker) drop(h *held) {
 	b.transactions.roleChanged(h)
 	b.failFetches(h)
 	b.remove(h)
-	b.checkpoints.dropped[h.key] = true
+	if err := b.remember(h.key); err != nil {
+		b.failDisk("write", err)
+		return
+	}
 	dir := h.Log.Dir()
 	if err := h.Log.Close(false); err != nil {
 		b.failDisk("close", err)
@@ -146,7 +149,9 @@ func (b *Broker) openLog(dir string, key replica.PartitionKey, cfg commitlog.Con
 		if err := b.disk.Rename(dir, gone); err != nil {
 			return nil, 0, err
 		}
-		b.checkpoints.dropped[key] = true
+		if err := b.remember(key); err != nil {
+			return nil, 0, err
+		}
 		b.removeLater(gone)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err

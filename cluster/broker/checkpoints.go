@@ -146,15 +146,34 @@ func (b *Broker) forget(key replica.PartitionKey) error {
 	if !known {
 		return nil
 	}
-	clear(c.dropped)
-	b.env.AwaitWork() // a checkpoint on its way goes through the same temporary files
 	for _, each := range c.all() {
 		maps.DeleteFunc(each.found, func(k replica.PartitionKey, _ event.Offset) bool {
 			return k.Topic == key.Topic
 		})
+	}
+	return b.rewriteCheckpoints()
+}
+
+// droppedMax bounds what a broker remembers of topics that come and go.
+const droppedMax = 10_000
+
+// remember notes that the files may tell of a log that is gone.
+func (b *Broker) remember(key replica.PartitionKey) error {
+	b.checkpoints.dropped[key] = true
+	if len(b.checkpoints.dropped) < droppedMax {
+		return nil
+	}
+	return b.rewriteCheckpoints()
+}
+
+// rewriteCheckpoints makes the files tell of the logs that there are, on the loop.
+func (b *Broker) rewriteCheckpoints() error {
+	b.env.AwaitWork() // a checkpoint on its way goes through the same temporary files
+	for _, each := range b.checkpoints.all() {
 		if err := commitlog.WriteOffsetCheckpoint(b.disk, each.file, b.entries(each)); err != nil {
 			return err
 		}
 	}
+	clear(b.checkpoints.dropped)
 	return nil
 }
