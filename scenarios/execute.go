@@ -136,7 +136,10 @@ type Config struct {
 }
 
 // Executor runs commands. It belongs to the loop.
-type Executor struct{ config Config }
+type Executor struct {
+	config  Config
+	waiting []waiting // oldest first
+}
 
 // New makes an executor.
 func New(config Config) *Executor { return &Executor{config: config} }
@@ -171,13 +174,29 @@ func (e *Executor) Run(command *Command, by string, done func(Result, *Error)) e
 	x.cause = cause
 	x.client.Because(cause)
 	id := e.within(command)
-	alive := e.config.Cluster.Alive(id)
-	e.config.Cluster.Guard(id, func() { command.spec.run(x) })
-	if alive && !x.ended && !e.config.Cluster.Alive(id) {
-		x.end(Result{}, &Error{Kind: Refused, Position: -1,
-			Message: x.named(id) + " " + e.config.Cluster.Fate(id)})
+	if e.config.Cluster.Alive(id) {
+		e.waiting = append(e.waiting, waiting{x, id})
 	}
+	e.config.Cluster.Guard(id, func() { command.spec.run(x) })
+	e.endOfTheDead()
 	return cause
+}
+
+// waiting is a command that did not end yet, and the client that works for it.
+type waiting struct {
+	*execution
+	on event.NodeID
+}
+
+// endOfTheDead ends the commands whose client is gone: nobody else will.
+func (e *Executor) endOfTheDead() {
+	for _, w := range slices.Clone(e.waiting) {
+		if !e.config.Cluster.Alive(w.on) {
+			w.end(Result{}, &Error{Kind: Refused, Position: -1,
+				Message: w.named(w.on) + " " + e.config.Cluster.Fate(w.on)})
+		}
+	}
+	e.waiting = slices.DeleteFunc(e.waiting, func(w waiting) bool { return w.ended })
 }
 
 // within is the client in which a command does its work: the one that it names, or the built-in.
