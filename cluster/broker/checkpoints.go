@@ -12,13 +12,6 @@ import (
 	"highwater/cluster/replica"
 )
 
-// The checkpoint files of a log directory.
-const (
-	highWatermarkFile = "replication-offset-checkpoint"
-	recoveryPointFile = "recovery-point-offset-checkpoint"
-	logStartFile      = "log-start-offset-checkpoint"
-)
-
 // checkpoint is one of the files that keep an offset of each log.
 type checkpoint struct {
 	file string
@@ -47,11 +40,11 @@ func (c *checkpoints) all() []*checkpoint {
 func (b *Broker) readCheckpoints() error {
 	c := &b.checkpoints
 	c.dropped = map[replica.PartitionKey]bool{}
-	c.highWatermark = checkpoint{file: highWatermarkFile,
+	c.highWatermark = checkpoint{file: commitlog.HighWatermarkCheckpoint,
 		of: func(h *held) event.Offset { return h.HighWatermark() }}
-	c.recoveryPoint = checkpoint{file: recoveryPointFile,
+	c.recoveryPoint = checkpoint{file: commitlog.RecoveryPointCheckpoint,
 		of: func(h *held) event.Offset { return h.Log.SyncedEnd() }}
-	c.logStart = checkpoint{file: logStartFile,
+	c.logStart = checkpoint{file: commitlog.LogStartOffsetCheckpoint,
 		of: func(h *held) event.Offset { return h.Log.LogStartOffset() }}
 	c.firstDirty = checkpoint{file: commitlog.CleanerOffsetCheckpoint,
 		of:   func(h *held) event.Offset { return h.Log.FirstDirtyOffset() },

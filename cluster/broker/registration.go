@@ -155,9 +155,9 @@ func (b *Broker) CloseCleanly() error {
 		closing = append(closing, func() error { return l.Close(true) })
 	}
 	if err := errors.Join(disk.Parallel(b.config.RecoveryThreads, closing),
-		commitlog.WriteOffsetCheckpoint(b.disk, highWatermarkFile, highWatermarks),
-		commitlog.WriteOffsetCheckpoint(b.disk, logStartFile, starts),
-		commitlog.WriteOffsetCheckpoint(b.disk, recoveryPointFile, ends)); err != nil {
+		commitlog.WriteOffsetCheckpoint(b.disk, c.highWatermark.file, highWatermarks),
+		commitlog.WriteOffsetCheckpoint(b.disk, c.logStart.file, starts),
+		commitlog.WriteOffsetCheckpoint(b.disk, c.recoveryPoint.file, ends)); err != nil {
 		return err
 	}
 	return commitlog.WriteCleanShutdown(b.disk, b.session.epoch)
