@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -151,11 +150,17 @@ func parsePosition(w word) (int64, *Error) {
 }
 
 func parseFactor(w word) (float64, *Error) {
-	f, err := strconv.ParseFloat(w.text, 64)
-	if err != nil || math.IsNaN(f) || f < 0.001 || f > 1e6 {
+	f, ok := SlowFactor(w.text)
+	if !ok {
 		return 0, inputError(w.position, "%q is not a factor from 0.001 to 1000000", w.text)
 	}
 	return f, nil
+}
+
+// SlowFactor reads how many times slower than the wall clock time is to run, 0.001 to 1000000.
+func SlowFactor(text string) (factor float64, ok bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil && f >= 0.001 && f <= 1e6
 }
 
 // replicasMax bounds what one command may assign.

@@ -10,7 +10,7 @@ func TestTemplatesNumberRecordsAndLeaveJSONAlone(t *testing.T) {
 		"v{n}":                  "v1 v2 v3 v4",
 		"{n+10}":                "11 12 13 14",
 		"{n/3}":                 "1 1 1 2",
-		"{n/0}":                 "1 2 3 4",
+		"{n/0}":                 "{n/0} {n/0} {n/0} {n/0}",
 		"{alice|bob}":           "alice bob alice bob",
 		`{"n":{n}}`:             `{"n":1} {"n":2} {"n":3} {"n":4}`,
 		`{"a":"b|c"}`:           `{"a":"b|c"} {"a":"b|c"} {"a":"b|c"} {"a":"b|c"}`,

@@ -56,6 +56,8 @@ func mistakenChecks() []mistaken {
 		{`cut 1-2-3`, 7, "two ends", ""},
 		{`delay 1-3 soon`, 10, "not a time", "15ms"},
 		{`delay 1-3 15`, 10, "not a time", "15ms"},
+		{`sleep 800h`, 6, "longer than", ""},
+		{`sleep 1000000000000000h`, 6, "longer than", ""},
 		{`disk 2 ful`, 7, "not a disk fault", "full"},
 		{`disk 2 slow=x`, 12, "not a time", ""},
 		{`clock 2`, 7, "an offset or a rate", "+1h rate=2"},

@@ -108,7 +108,7 @@ var narrations = map[Kind]told{
 	KindLinkHealed:       {narration: "The link from {from} to {to} passes messages again."},
 	KindLinkDelayed:      {narration: "Messages from {from} to {to} now take {latency}."},
 	KindNodeClockChanged: {narration: "{node}'s clock is off by {offset}."},
-	KindDiskFaultSet:     {narration: "{node}'s disk is now: {fault}."},
+	KindDiskFaultSet:     {narration: "{node}'s disk fault is now: {fault}."},
 	KindCommandRan:       {narration: "Command: {command}"},
 	KindTimerArmed: {
 		class:     Detail,

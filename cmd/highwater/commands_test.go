@@ -81,6 +81,12 @@ func TestSlipsOfTheHandAreAnsweredWithTheNearestWord(t *testing.T) {
 	}
 }
 
+func TestServeRefusesAClockThatCannotRun(t *testing.T) {
+	for _, clock := range []string{"slow=NaN", "slow=1e300", "slow=0", "slow=", "step=3", "fast"} {
+		contains(t, second(try(t, exitBadInput, "serve", "--clock", clock)), "--clock "+clock+": ")
+	}
+}
+
 func TestRunSaysItInJSON(t *testing.T) {
 	out, _ := try(t, exitGood, "run", "--json", "kill-leader")
 	var report struct {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"highwater/cluster/world"
@@ -131,18 +130,20 @@ func (f *serveFlags) hosts() []string {
 
 // pace is what --clock asks for.
 func (f *serveFlags) pace() (world.Pace, error) {
-	name, factor, _ := strings.Cut(f.clock, "=")
-	switch name {
+	switch f.clock {
 	case "live":
 		return world.Pace{Rate: 1}, nil
 	case "step":
 		return world.Pace{Rate: 1, Paused: true}, nil
-	case "slow":
-		v, err := strconv.ParseFloat(factor, 64)
-		if err != nil || v <= 0 {
-			return world.Pace{}, fmt.Errorf("--clock slow=%s: the factor is a number above 0", factor)
-		}
-		return world.Pace{Rate: 1 / v}, nil
 	}
-	return world.Pace{}, fmt.Errorf("--clock %s: there are live, slow=FACTOR and step", f.clock)
+	text, slow := strings.CutPrefix(f.clock, "slow=")
+	if !slow {
+		return world.Pace{}, fmt.Errorf("--clock %s: there are live, slow=FACTOR and step", f.clock)
+	}
+	factor, ok := scenarios.SlowFactor(text)
+	if !ok {
+		return world.Pace{}, fmt.Errorf(
+			"--clock slow=%s: the factor is a number from 0.001 to 1000000", text)
+	}
+	return world.Pace{Rate: 1 / factor}, nil
 }

@@ -18,7 +18,7 @@ LinkCut|The link from {from} to {to} is cut.
 LinkHealed|The link from {from} to {to} passes messages again.
 LinkDelayed|Messages from {from} to {to} now take {latency}.
 NodeClockChanged|%'s clock is off by {$}.
-DiskFaultSet|%'s disk is now: {fault}.
+DiskFaultSet|%'s disk fault is now: {fault}.
 CommandRan|Command: {command}
 TimerArmed|~% sets its timer {name}.
 TimerFired|~%'s timer {name} fires.
