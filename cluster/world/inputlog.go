@@ -131,9 +131,11 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 }
 
 // runTo dispatches until as many things have happened as when the entry came in. Entries of one
-// turn share its time; a later one begins a turn, and the turn before it has ended.
+// turn share its time; a later one begins a turn, and the turn before it has ended, unless a person
+// gave it between two steps of one instant.
 func (w *World) runTo(position, at int64) error {
-	if w.dispatched < position || w.now < at {
+	due, some := w.queue.next()
+	if isOver := !some || due > w.now; w.now < at || w.dispatched < position && isOver {
 		w.settle()
 		w.endTurn()
 	}

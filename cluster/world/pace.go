@@ -16,7 +16,7 @@ var ErrStopped = errors.New("world: the loop has stopped")
 type Pace struct {
 	// Rate is virtual seconds a second: 1 is live, 0.25 four times slower.
 	Rate float64
-	// Paused stops virtual time; what comes in from outside waits.
+	// Paused stops virtual time; what comes in from outside waits for a step or the end of it.
 	Paused bool
 }
 
@@ -148,6 +148,22 @@ func (w *World) pausedTurn(in []Inbound) {
 	if ran {
 		w.endTurn()
 	}
+}
+
+// admit lets in the first of what waits, in an instant of its own. It says whether that is a step
+// by itself; else what it brought is due now.
+func (w *World) admit() bool {
+	in := w.pace.waiting[0]
+	w.pace.waiting = w.pace.waiting[1:]
+	w.now++
+	in.ahead = w.ahead(time.Now())
+	w.enter(&in)
+	if due, some := w.queue.next(); some && due <= w.now {
+		return false
+	}
+	w.settle()
+	w.endTurn()
+	return in.kind == inboundConnected || in.kind == inboundDisconnected
 }
 
 // enter makes something from outside happen now.

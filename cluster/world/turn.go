@@ -125,10 +125,17 @@ func (w *World) publish() {
 }
 
 // Step handles exactly one delivery, timer or completion, however far ahead in virtual time it
-// is. It says what it was; ok is false when nothing is due ever.
+// is. What came in while time stood still is let in, one after the other, as soon as the instant is
+// over. ok is false when nothing is due ever.
 func (w *World) Step() (ok bool) {
 	for {
 		due, some := w.queue.next()
+		if isOver := !some || due > w.now; isOver && len(w.pace.waiting) > 0 {
+			if w.admit() {
+				return true
+			}
+			continue
+		}
 		if !some {
 			return false
 		}
