@@ -33,7 +33,7 @@ const ClientID event.NodeID = 1001
 // in memory and in virtual time.
 type Config struct {
 	Seed      uint64
-	ClusterID string    // made from the seed, or read from the data directory, when empty
+	ClusterID string    // made from seed and origin, or read from the data directory, when empty
 	Origin    time.Time // what virtual time 0 is; a constant when zero
 	Live      bool      // meets the wall clock; Run drives it
 	Latency   time.Duration
@@ -178,42 +178,61 @@ func (c *Cluster) directory(id event.NodeID) string {
 	return filepath.Join(c.config.DataDir, role+strconv.Itoa(int(id)))
 }
 
-// openDisks opens every node's disk. A directory in use, or of another cluster, is left untouched.
+// openDisks opens every node's disk. Directories in use, or of another cluster, are left untouched:
+// none is made before those that are there agree.
 func (c *Cluster) openDisks() error {
+	var missing []event.NodeID
 	for _, id := range c.nodes() {
-		d, err := c.openDisk(id)
-		if err != nil {
+		if c.config.DataDir != "" {
+			if _, err := os.Stat(c.directory(id)); errors.Is(err, fs.ErrNotExist) {
+				missing = append(missing, id)
+				continue
+			}
+		}
+		if err := c.openDisk(id); err != nil {
 			return err
 		}
-		c.disks[id] = d
 	}
-	return c.findClusterID()
+	if err := c.findClusterID(); err != nil {
+		return err
+	}
+	for _, id := range missing {
+		if err := c.openDisk(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (c *Cluster) openDisk(id event.NodeID) (*disk.Disk, error) {
+func (c *Cluster) openDisk(id event.NodeID) error {
 	// Without a clock of its own a disk never waits: a slow or a hung one is the world's business.
 	options := disk.Options{}
 	if c.config.DataDir == "" {
-		return disk.NewMemory(options), nil
+		c.disks[id] = disk.NewMemory(options)
+		return nil
 	}
 	dir := c.directory(id)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cluster: data directory: %w", err)
+		return fmt.Errorf("cluster: data directory: %w", err)
 	}
 	d, err := disk.NewReal(dir, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.Lock(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cluster: %s is in use: %w", dir, err), d.Close())
+		return errors.Join(fmt.Errorf("cluster: %s is in use: %w", dir, err), d.Close())
 	}
-	return d, nil
+	c.disks[id] = d
+	return nil
 }
 
 // findClusterID takes the id from the directories, which must agree.
 func (c *Cluster) findClusterID() error {
 	given, by := c.config.ClusterID, "the one that was asked for"
 	for _, id := range c.nodes() {
+		if c.disks[id] == nil {
+			continue
+		}
 		meta, err := commitlog.ReadMetaProperties(c.disks[id])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -232,8 +251,9 @@ func (c *Cluster) findClusterID() error {
 		given, by = meta.ClusterID, "that of "+c.disks[id].Path()
 	}
 	if given == "" {
-		dice := rand.New(rand.NewPCG(c.config.Seed, 0xc1d))
-		given = world.RandomUUID(dice).String()
+		// Two live clusters are two, even of one seed: their directories must not be mixed.
+		began := uint64(c.config.Origin.UnixMilli() - seededOrigin.UnixMilli())
+		given = world.RandomUUID(rand.New(rand.NewPCG(c.config.Seed, 0xc1d^began))).String()
 	}
 	c.config.ClusterID = given
 	return nil

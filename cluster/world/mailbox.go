@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -118,6 +119,20 @@ func (m *mailbox) take(limit time.Duration, stop <-chan struct{}) []Inbound {
 	}
 	defer m.mu.Unlock()
 	return m.swap()
+}
+
+// takeWork returns the work that was done, and leaves what else came in.
+func (m *mailbox) takeWork() (done []Inbound) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.filled = slices.DeleteFunc(m.filled, func(in Inbound) bool {
+		if in.kind != inboundWork {
+			return false
+		}
+		done = append(done, in)
+		return true
+	})
+	return done
 }
 
 func (m *mailbox) swap() []Inbound {

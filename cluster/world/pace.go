@@ -3,7 +3,9 @@ package world
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"highwater/cluster/event"
@@ -148,6 +150,18 @@ func (w *World) pausedTurn(in []Inbound) {
 	if ran {
 		w.endTurn()
 	}
+}
+
+// somethingWaits says whether anything came in while time stood still. Work that was asked for is
+// done first: steps go through virtual time faster than a disk or a Raft round works.
+func (w *World) somethingWaits() bool {
+	if len(w.pace.waiting) == 0 && len(w.works) > 0 {
+		for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
+			w.AwaitWork(id)
+		}
+		w.pace.waiting = w.mail.takeWork()
+	}
+	return len(w.pace.waiting) > 0
 }
 
 // admit lets in the first of what waits, in an instant of its own. It says whether that is a step

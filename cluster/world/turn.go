@@ -130,7 +130,7 @@ func (w *World) publish() {
 func (w *World) Step() (ok bool) {
 	for {
 		due, some := w.queue.next()
-		if isOver := !some || due > w.now; isOver && len(w.pace.waiting) > 0 {
+		if isOver := !some || due > w.now; isOver && w.somethingWaits() {
 			if w.admit() {
 				return true
 			}

@@ -153,8 +153,9 @@ func checkTraces(names []string, stdout, stderr io.Writer) int {
 			code = max(code, exitMistakes)
 			continue
 		}
-		fmt.Fprintf(stdout, "%s: whole, and every promise holds: %d events, %v of virtual time, %d of unknown kinds\n", name,
-			c.events, time.Duration(c.at), c.unknown)
+		fmt.Fprintf(stdout, "%s: without a gap, and every promise holds to the last event: "+
+			"%d events, %v of virtual time, %d of unknown kinds\n",
+			name, c.events, time.Duration(c.at), c.unknown)
 	}
 	return code
 }

@@ -156,7 +156,9 @@ type Reader struct {
 	number int // of the line last read, from 1
 	held   []byte
 	line   []byte
-	last   event.Seq
+	// unended says that the line last read has no end.
+	unended bool
+	last    event.Seq
 }
 
 // ErrNotATrace says that the first line is no header, in the page's words.
@@ -219,6 +221,9 @@ func (t *Reader) Next() (Line, error) {
 		}
 	}
 	known, err := t.chunk.AppendParsed(text)
+	if err != nil && t.unended {
+		return Line{}, fmt.Errorf("trace: line %d: the file is cut short here", t.number)
+	}
 	if err != nil {
 		return Line{}, fmt.Errorf("trace: line %d: %w", t.number, err)
 	}
@@ -267,6 +272,7 @@ func (t *Reader) readLine(limit int) ([]byte, error) {
 		case err == nil:
 			return bytes.TrimRight(t.line, "\r\n"), nil
 		case errors.Is(err, io.EOF) && len(t.line) > 0:
+			t.unended = true
 			return t.line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			if errors.Is(err, io.EOF) {

@@ -104,6 +104,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"empty":          {"", "line 1: this is no header of a Highwater trace"},
 		"other version":  {`{"highwater":"trace","version":2,"seed":"1","origin":"0"}`, "version 2"},
 		"broken JSON":    {header + good + "{\n", "line 3"},
+		"cut short":      {header + good + good[:40], "line 3: the file is cut short here"},
 		"no event":       {header + good + "{}\n", "line 3"},
 		"gap in the seq": {header + good + strings.Replace(good, `"1"`, `"3"`, 1), "line 3"},
 		"field":          {header + strings.Replace(good, `"at":"5"`, `"at":"x"`, 1), "line 2"},
