@@ -196,6 +196,9 @@ func (c *Cluster) openDisks() error {
 	if err := c.findClusterID(); err != nil {
 		return err
 	}
+	if err := c.checkQuorumIsThere(); err != nil {
+		return err
+	}
 	for _, id := range missing {
 		if err := c.openDisk(id); err != nil {
 			return err
@@ -259,15 +262,43 @@ func (c *Cluster) findClusterID() error {
 	return nil
 }
 
+// checkQuorumIsThere refuses brokers that have followed a quorum whose log is nowhere: they would
+// stay fenced for good.
+func (c *Cluster) checkQuorumIsThere() error {
+	for _, id := range slices.Concat(c.config.Controllers, c.config.Brokers) {
+		if c.disks[id] == nil {
+			continue
+		}
+		bytes, err := c.metadataBytes(id)
+		if err != nil || bytes > 0 && slices.Contains(c.config.Controllers, id) {
+			return err
+		}
+		if bytes > 0 {
+			return fmt.Errorf("cluster: %s has followed controllers, and none of their directories "+
+				"(such as %s) holds a metadata log: put them back, or give another data directory",
+				c.disks[id].Path(), c.directory(c.config.Controllers[0]))
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) metadataBytes(id event.NodeID) (int64, error) {
+	bytes, err := controller.MetadataBytes(c.disks[id])
+	if err != nil {
+		return 0, fmt.Errorf("cluster: the metadata log of %s: %w", c.named(id), err)
+	}
+	return bytes, nil
+}
+
 // sessionSeed is the seed of the dice: the cluster's own in fresh directories. What the dice gave an
 // earlier session (incarnation, topic and member ids) must never come again, so directories that
 // hold one change the seed by how far its metadata log has come; each start adds to that.
 func (c *Cluster) sessionSeed() (uint64, error) {
 	var bytes int64
 	for _, id := range c.config.Controllers {
-		stored, err := controller.MetadataBytes(c.disks[id])
+		stored, err := c.metadataBytes(id)
 		if err != nil {
-			return 0, fmt.Errorf("cluster: the metadata log of controller %d: %w", id, err)
+			return 0, err
 		}
 		bytes += stored
 	}

@@ -185,6 +185,38 @@ func TestDirectoryOfAnotherClusterIsRefusedUntouched(t *testing.T) {
 	}
 }
 
+// Directories that do not belong together are refused, and nothing is made beside them.
+func TestDirectoriesThatDoNotBelongTogetherAreRefused(t *testing.T) {
+	whole, other := t.TempDir(), t.TempDir()
+	for i, dir := range []string{whole, other} {
+		l := startLive(t, Config{Seed: 58, DataDir: dir, Origin: time.UnixMilli(int64(i))})
+		l.close()
+	}
+	for name, c := range map[string]struct {
+		mix  map[string]string // directories of the mixture, and where they come from
+		want string
+	}{
+		"brokers of two": {map[string]string{"broker-1": whole, "broker-2": other}, "belongs to cluster"},
+		"controllers of another": {map[string]string{"broker-1": whole, "controller-101": other},
+			"belongs to cluster"},
+		"no controllers": {map[string]string{"broker-1": whole, "broker-2": whole}, "put them back"},
+	} {
+		dir := t.TempDir()
+		for folder, from := range c.mix {
+			must(t, os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(from, folder))))
+		}
+		_, err := New(Config{Seed: 58, DataDir: dir})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		if len(entries) != len(c.mix) {
+			t.Errorf("%s: there are %v now", name, entries)
+		}
+	}
+}
+
 func TestTakenPortIsNamedWithWhatToDo(t *testing.T) {
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 )
 
@@ -29,6 +30,12 @@ func runText(t *testing.T, c *Cluster, text string) {
 		err = c.PowerCut(id)
 	case "restart":
 		err = c.Restart(id)
+	case "slow":
+		err = c.DiskFault(id, disk.Fault{Kind: disk.Slow, Delay: 3 * time.Millisecond})
+	case "unreadable":
+		err = c.DiskFault(id, disk.Fault{Kind: disk.ReadError})
+	case "well":
+		err = c.DiskFault(id, disk.Fault{})
 	default:
 		t.Fatalf("command %q", text)
 	}
@@ -70,7 +77,8 @@ func (l *liveCluster) bulk(ctx context.Context, topic string, size int) {
 	}
 }
 
-// session is a live session with outside clients, a death by each hand, and a clean end.
+// session is a live session with outside clients, a slow and an unreadable disk, a death by each
+// hand, and a clean end.
 func session(t *testing.T, config Config) *liveCluster {
 	config.InputLogBytesMax = 64 << 20
 	l := startLive(t, config)
@@ -85,11 +93,14 @@ func session(t *testing.T, config Config) *liveCluster {
 	for i, how := range []string{"kill", "power-cut", "kill"} {
 		load.progress(100)
 		id := l.leaderOf("orders", int32(i%2))
+		l.command(fmt.Sprintf("%s %d", []string{"slow", "unreadable", "well"}[i], id))
+		load.progress(100)
 		if i == 2 {
 			l.do("", func() { id, _ = l.c.Controller() })
 		}
 		l.command(fmt.Sprintf("%s %d", how, id))
 		wait(time.Second)
+		l.command(fmt.Sprintf("well %d", id))
 		l.command(fmt.Sprintf("restart %d", id))
 		if len(consumer.PollFetches(ctx).Records()) == 0 {
 			t.Error("the consumer got nothing")

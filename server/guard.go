@@ -37,7 +37,7 @@ func (s *Server) ownHost(hostPort string) bool {
 		port = ""
 	}
 	host := hostOf(hostPort)
-	if strings.ContainsAny(port, "/\\@") {
+	if strings.Trim(port, "0123456789") != "" {
 		return false
 	}
 	return slices.Contains(loopbackNames, host) || slices.Contains(s.config.Hosts, host)

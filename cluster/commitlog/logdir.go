@@ -61,6 +61,10 @@ func ReadMetaProperties(files disk.FS) (MetaProperties, error) {
 		return m, fmt.Errorf("commitlog: %s: node.id: %w", metaPropertiesFile, err)
 	}
 	m.ClusterID, m.NodeID = properties["cluster.id"], event.NodeID(id)
+	if m.ClusterID == "" {
+		return m, fmt.Errorf("commitlog: %s: there is no cluster.id; a damaged file may be removed, it "+
+			"is made anew", metaPropertiesFile)
+	}
 	if text := properties["directory.id"]; text != "" {
 		if m.DirectoryID, err = event.ParseUUID(text); err != nil {
 			return m, fmt.Errorf("commitlog: %s: %w", metaPropertiesFile, err)

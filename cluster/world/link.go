@@ -120,12 +120,9 @@ func (c *Call) Reply(body any) {
 		return
 	}
 	c.answered = true
-	if c.responder != nil {
+	if c.conn == nil {
 		c.respond(body)
 		return
-	}
-	if c.conn == nil {
-		return // a re-run of outside input: nobody listens
 	}
 	server := c.world.nodes[c.to]
 	if server == nil || server.env == nil || c.generation != c.conn.generation {
@@ -139,15 +136,21 @@ func (c *Call) Reply(body any) {
 	c.world.send(item{kind: itemResponse, call: c}, c.to, c.From)
 }
 
-// respond gives the answer to the outside, later if the node's disk is slow.
+// respond gives the answer to the outside, later if the node's disk is slow. In a re-run of outside
+// input nobody listens, but what happens is the same.
 func (c *Call) respond(body any) {
 	w := c.world
-	lag := w.lagOf(c.to)
-	if lag == 0 {
-		c.responder.Respond(c, body)
+	if lag := w.lagOf(c.to); lag > 0 {
+		w.push(item{due: w.now + lag, kind: itemFunc, run: func() { c.hand(body) }})
 		return
 	}
-	w.push(item{due: w.now + lag, kind: itemFunc, run: func() { c.responder.Respond(c, body) }})
+	c.hand(body)
+}
+
+func (c *Call) hand(body any) {
+	if c.responder != nil {
+		c.responder.Respond(c, body)
+	}
 }
 
 func (w *World) lagOf(id event.NodeID) int64 {

@@ -386,7 +386,7 @@ func (m *mainWorld) announce(w io.Writer) {
 	for _, id := range ids {
 		state := ""
 		if slices.Contains(down, id) {
-			state = "   is down: its log directory failed, see above"
+			state = "   is down"
 		}
 		fmt.Fprintf(w, "  broker %d   %s%s\n", id, addresses[id], state)
 	}
