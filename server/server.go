@@ -193,6 +193,11 @@ func (s *Server) routes() http.Handler {
 	return r
 }
 
+func (s *Server) isStatic(name string) bool {
+	_, err := s.config.Static.ReadFile(name)
+	return err == nil
+}
+
 // static serves a file with a tag of its content, so that a page that is loaded again fetches only
 // what has changed.
 func (s *Server) static() http.Handler {
@@ -201,6 +206,9 @@ func (s *Server) static() http.Handler {
 		if err != nil {
 			http.NotFound(w, r)
 			return
+		}
+		if name := r.URL.Path + ".map"; s.isStatic(name) {
+			w.Header().Set("SourceMap", "/static/"+name)
 		}
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(text)))

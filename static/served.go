@@ -12,9 +12,9 @@ import (
 )
 
 // Served are the files as a browser gets them: one script for each page and one for what pages
-// share, and style sheets, all without what only readers of the source need. A map beside each
-// script leads a browser's debugger back to the source. It is made once, at start, so that nothing
-// built lies in the repository.
+// share, and style sheets, all without what only readers of the source need. A map beside each of
+// them leads a browser's debugger back to the source; whoever serves a file names its map. It is made
+// once, at start, so that nothing built lies in the repository.
 type Served struct{ files map[string][]byte }
 
 // ReadFile gives a file by its path below /static/.
@@ -51,7 +51,7 @@ func Serve() (*Served, error) {
 		EntryPoints: entries, Outdir: "/", EntryNames: "[dir]/[name]", ChunkNames: "js/[hash]",
 		Bundle: true, Splitting: true, Format: api.FormatESModule, Target: api.ES2022,
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
-		Sourcemap: api.SourceMapLinked, Plugins: []api.Plugin{embedded}})
+		Sourcemap: api.SourceMapExternal, Plugins: []api.Plugin{embedded}})
 	if len(built.Errors) > 0 {
 		return nil, sourceErrors(built.Errors)
 	}

@@ -286,6 +286,7 @@ const STATUS_WORDS = {
 function drawConnection(session) {
 	const app = part('app');
 	if (app.dataset.connection !== session.status) app.dataset.connection = session.status;
+	if (session.hasState) app.removeAttribute('data-blank');
 	setText(part('connection-text'), STATUS_WORDS[session.status] ?? session.status);
 }
 

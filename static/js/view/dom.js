@@ -4,6 +4,9 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
+/** Characters that turn the direction of all text behind them, and a record's key may hold. */
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+
 /** @param {string} tag @param {object|null} props @param {...*} children */
 export const h = (tag, props, ...children) => ({
 	tag,
@@ -80,7 +83,8 @@ function create(item, key, namespace) {
 
 function update(node, item) {
 	if (!item.tag) {
-		if (node.data !== String(item)) node.data = item;
+		const text = String(item).replace(TURNS, '\ufffd');
+		if (node.data !== text) node.data = text;
 		return;
 	}
 	for (const name of Object.keys(node.given)) {

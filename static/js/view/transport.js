@@ -66,7 +66,7 @@ function lensOf({ seq, last, isLive, isFile, pace, skipped }) {
 	if (!isLive || isFile) return `event ${seq} of ${last}`;
 	if (pace.paused) return 'time stands still';
 	if (pace.mode === 'slow' && pace.rate) return `${slowness(pace)}× slower`;
-	return skipped ? `${shortCount(skipped)} events not shown` : `event ${last}`;
+	return skipped ? `${shortCount(skipped)} not shown` : `event ${last}`;
 }
 
 /** Pins for the facts that fell, thinned where they would overlap; the newest win. */
