@@ -225,7 +225,23 @@ func (x *execution) end(result Result, err *Error) {
 		return
 	}
 	x.ended = true
+	if err != nil && !x.command.spec.paces {
+		x.tell(err)
+	}
 	x.done(result, err)
+}
+
+// tell makes an error an event, for those who did not give the command. A command that paces has
+// none: where time has no pace, as in a re-run, it fails otherwise.
+func (x *execution) tell(err *Error) {
+	events := x.config.Events
+	if events == nil {
+		return
+	}
+	before := events.Cause
+	events.Cause = x.cause
+	event.CommandFailed{Command: x.command.Text, Error: err.Message}.Emit(events, event.RuleNone)
+	events.Cause = before
 }
 
 func (x *execution) ok(format string, args ...any) {

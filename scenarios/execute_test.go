@@ -274,6 +274,26 @@ func TestCommandIsTheCauseOfItsEffects(t *testing.T) {
 	}
 }
 
+// Whoever did not give a command learns from the events that it failed.
+func TestFailedCommandLeavesAnEvent(t *testing.T) {
+	w, e := newFake()
+	log, now := event.NewLog(), int64(0)
+	em := event.NewEmitter(log, &now, 0)
+	e.config.Events = em
+	e.config.Client = func() Client { return w }
+	seq := e.Execute("kill 9", "page", func(Result, *Error) {})
+	e.Execute("step", "page", func(Result, *Error) {}) // there is no pacer
+	chunk := log.Swap(&event.Chunk{})
+	if len(chunk.Records) != 3 {
+		t.Fatalf("emitted %d events", len(chunk.Records))
+	}
+	r := &chunk.Records[1]
+	failed := chunk.CommandFailed(r)
+	if failed.Command != "kill 9" || !strings.Contains(failed.Error, "9") || r.Cause != seq {
+		t.Errorf("emitted %+v because of %d", failed, r.Cause)
+	}
+}
+
 // fakePacer writes down what it was asked for.
 type fakePacer struct{ did []string }
 

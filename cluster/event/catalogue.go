@@ -110,6 +110,7 @@ var narrations = map[Kind]told{
 	KindNodeClockChanged: {narration: "{node}'s clock is off by {offset}."},
 	KindDiskFaultSet:     {narration: "{node}'s disk fault is now: {fault}."},
 	KindCommandRan:       {narration: "Command: {command}"},
+	KindCommandFailed:    {narration: "Failed: {command}: {error}"},
 	KindTimerArmed: {
 		class:     Detail,
 		pair:      "TimerFired",

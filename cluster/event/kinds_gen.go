@@ -15,90 +15,91 @@ const (
 	KindNodeClockChanged           Kind = 9
 	KindDiskFaultSet               Kind = 10
 	KindCommandRan                 Kind = 11
-	KindTimerArmed                 Kind = 12
-	KindTimerFired                 Kind = 13
-	KindTimerCancelled             Kind = 14
-	KindMessageSent                Kind = 15
-	KindMessageDelivered           Kind = 16
-	KindMessageDropped             Kind = 17
-	KindClientConnected            Kind = 18
-	KindClientIdentified           Kind = 19
-	KindClientDisconnected         Kind = 20
-	KindRequestReceived            Kind = 21
-	KindPartitionReceived          Kind = 22
-	KindPartitionAnswered          Kind = 23
-	KindResponseSent               Kind = 24
-	KindFetchPositionChanged       Kind = 25
-	KindFetchPartitionDropped      Kind = 26
-	KindWaitBegan                  Kind = 27
-	KindWaitEnded                  Kind = 28
-	KindLogOpened                  Kind = 29
-	KindBatchAppended              Kind = 30
-	KindRecordDescribed            Kind = 31
-	KindSegmentRolled              Kind = 32
-	KindSegmentDeleted             Kind = 33
-	KindLogStartOffsetMoved        Kind = 34
-	KindLogTruncated               Kind = 35
-	KindLeaderEpochStarted         Kind = 36
-	KindLogSynced                  Kind = 37
-	KindDuplicateSuppressed        Kind = 38
-	KindAppendRefused              Kind = 39
-	KindCleanerPassBegan           Kind = 40
-	KindSegmentsSwapped            Kind = 41
-	KindCleanerPassEnded           Kind = 42
-	KindLogDirFailed               Kind = 43
-	KindBecameLeader               Kind = 44
-	KindBecameFollower             Kind = 45
-	KindReplicaRemoved             Kind = 46
-	KindReplicaFetched             Kind = 47
-	KindHighWatermarkMoved         Kind = 48
-	KindIsrChangeProposed          Kind = 49
-	KindIsrChangeRefused           Kind = 50
-	KindIsrChanged                 Kind = 51
-	KindFollowerDiverged           Kind = 52
-	KindVoteStored                 Kind = 53
-	KindControllerStateChanged     Kind = 54
-	KindMetadataStored             Kind = 55
-	KindMetadataCommitted          Kind = 56
-	KindMetadataReplayed           Kind = 57
-	KindBrokerRegistered           Kind = 58
-	KindBrokerFenced               Kind = 59
-	KindBrokerUnfenced             Kind = 60
-	KindBrokerInControlledShutdown Kind = 61
-	KindTopicCreated               Kind = 62
-	KindTopicDeleted               Kind = 63
-	KindPartitionChanged           Kind = 64
-	KindConfigChanged              Kind = 65
-	KindProducerIDsAllocated       Kind = 66
-	KindRecordingTruncated         Kind = 67
-	KindGroupStateChanged          Kind = 68
-	KindGroupMemberJoined          Kind = 69
-	KindGroupMemberLeft            Kind = 70
-	KindRebalanceBegan             Kind = 71
-	KindRebalanceEnded             Kind = 72
-	KindOffsetCommitted            Kind = 73
-	KindClientStarted              Kind = 74
-	KindRecordsBuffered            Kind = 75
-	KindRecordsNotBuffered         Kind = 76
-	KindSendBlocked                Kind = 77
-	KindSendUnblocked              Kind = 78
-	KindBatchDrained               Kind = 79
-	KindBatchRequeued              Kind = 80
-	KindBatchBelieved              Kind = 81
-	KindProducerIDChanged          Kind = 82
-	KindClientTransactionChanged   Kind = 83
-	KindMembershipChanged          Kind = 84
-	KindPartitionAssigned          Kind = 85
-	KindPartitionRevoked           Kind = 86
-	KindPositionMoved              Kind = 87
-	KindRecordsPolled              Kind = 88
-	KindPositionCommitted          Kind = 89
-	KindCommitFailed               Kind = 90
-	KindTransactionStateChanged    Kind = 91
-	KindTransactionPartitionAdded  Kind = 92
-	KindTransactionBegan           Kind = 93
-	KindTransactionMarkerWritten   Kind = 94
-	KindLastStableOffsetMoved      Kind = 95
+	KindCommandFailed              Kind = 12
+	KindTimerArmed                 Kind = 13
+	KindTimerFired                 Kind = 14
+	KindTimerCancelled             Kind = 15
+	KindMessageSent                Kind = 16
+	KindMessageDelivered           Kind = 17
+	KindMessageDropped             Kind = 18
+	KindClientConnected            Kind = 19
+	KindClientIdentified           Kind = 20
+	KindClientDisconnected         Kind = 21
+	KindRequestReceived            Kind = 22
+	KindPartitionReceived          Kind = 23
+	KindPartitionAnswered          Kind = 24
+	KindResponseSent               Kind = 25
+	KindFetchPositionChanged       Kind = 26
+	KindFetchPartitionDropped      Kind = 27
+	KindWaitBegan                  Kind = 28
+	KindWaitEnded                  Kind = 29
+	KindLogOpened                  Kind = 30
+	KindBatchAppended              Kind = 31
+	KindRecordDescribed            Kind = 32
+	KindSegmentRolled              Kind = 33
+	KindSegmentDeleted             Kind = 34
+	KindLogStartOffsetMoved        Kind = 35
+	KindLogTruncated               Kind = 36
+	KindLeaderEpochStarted         Kind = 37
+	KindLogSynced                  Kind = 38
+	KindDuplicateSuppressed        Kind = 39
+	KindAppendRefused              Kind = 40
+	KindCleanerPassBegan           Kind = 41
+	KindSegmentsSwapped            Kind = 42
+	KindCleanerPassEnded           Kind = 43
+	KindLogDirFailed               Kind = 44
+	KindBecameLeader               Kind = 45
+	KindBecameFollower             Kind = 46
+	KindReplicaRemoved             Kind = 47
+	KindReplicaFetched             Kind = 48
+	KindHighWatermarkMoved         Kind = 49
+	KindIsrChangeProposed          Kind = 50
+	KindIsrChangeRefused           Kind = 51
+	KindIsrChanged                 Kind = 52
+	KindFollowerDiverged           Kind = 53
+	KindVoteStored                 Kind = 54
+	KindControllerStateChanged     Kind = 55
+	KindMetadataStored             Kind = 56
+	KindMetadataCommitted          Kind = 57
+	KindMetadataReplayed           Kind = 58
+	KindBrokerRegistered           Kind = 59
+	KindBrokerFenced               Kind = 60
+	KindBrokerUnfenced             Kind = 61
+	KindBrokerInControlledShutdown Kind = 62
+	KindTopicCreated               Kind = 63
+	KindTopicDeleted               Kind = 64
+	KindPartitionChanged           Kind = 65
+	KindConfigChanged              Kind = 66
+	KindProducerIDsAllocated       Kind = 67
+	KindRecordingTruncated         Kind = 68
+	KindGroupStateChanged          Kind = 69
+	KindGroupMemberJoined          Kind = 70
+	KindGroupMemberLeft            Kind = 71
+	KindRebalanceBegan             Kind = 72
+	KindRebalanceEnded             Kind = 73
+	KindOffsetCommitted            Kind = 74
+	KindClientStarted              Kind = 75
+	KindRecordsBuffered            Kind = 76
+	KindRecordsNotBuffered         Kind = 77
+	KindSendBlocked                Kind = 78
+	KindSendUnblocked              Kind = 79
+	KindBatchDrained               Kind = 80
+	KindBatchRequeued              Kind = 81
+	KindBatchBelieved              Kind = 82
+	KindProducerIDChanged          Kind = 83
+	KindClientTransactionChanged   Kind = 84
+	KindMembershipChanged          Kind = 85
+	KindPartitionAssigned          Kind = 86
+	KindPartitionRevoked           Kind = 87
+	KindPositionMoved              Kind = 88
+	KindRecordsPolled              Kind = 89
+	KindPositionCommitted          Kind = 90
+	KindCommitFailed               Kind = 91
+	KindTransactionStateChanged    Kind = 92
+	KindTransactionPartitionAdded  Kind = 93
+	KindTransactionBegan           Kind = 94
+	KindTransactionMarkerWritten   Kind = 95
+	KindLastStableOffsetMoved      Kind = 96
 )
 
 // Emit records the fact; rule says which rule of Kafka's fired.
@@ -313,6 +314,25 @@ func (c *Chunk) CommandRan(r *Record) CommandRan {
 	return CommandRan{
 		Command: c.Text(r.Values[0]),
 		By:      c.Text(r.Values[1]),
+	}
+}
+
+// Emit records the fact; rule says which rule of Kafka's fired.
+func (e CommandFailed) Emit(em *Emitter, rule Rule) Seq {
+	if em == nil || em.log == nil {
+		return 0
+	}
+	r := em.begin(KindCommandFailed, rule)
+	r.Values[0] = em.text(e.Command)
+	r.Values[1] = em.text(e.Error)
+	return r.Seq
+}
+
+// CommandFailed reads the fact back from a record of its kind.
+func (c *Chunk) CommandFailed(r *Record) CommandFailed {
+	return CommandFailed{
+		Command: c.Text(r.Values[0]),
+		Error:   c.Text(r.Values[1]),
 	}
 }
 
@@ -2527,6 +2547,10 @@ var generatedRows = []Row{
 		{"command", Text, "string", ""},
 		{"by", Text, "string", ""},
 	}},
+	{Kind: KindCommandFailed, Name: "CommandFailed", Area: "world", Emitted: "CommandFailed says that a command that was given ended with an error, refused or not.", Fields: []Field{
+		{"command", Text, "string", ""},
+		{"error", Text, "string", ""},
+	}},
 	{Kind: KindTimerArmed, Name: "TimerArmed", Area: "world", Emitted: "TimerArmed says that a node asked to be woken at a time.", Fields: []Field{
 		{"timer", Int64, "int64", ""},
 		{"name", Text, "string", ""},
@@ -3174,6 +3198,8 @@ func (c *Chunk) Decode(r *Record) any {
 		return c.DiskFaultSet(r)
 	case KindCommandRan:
 		return c.CommandRan(r)
+	case KindCommandFailed:
+		return c.CommandFailed(r)
 	case KindTimerArmed:
 		return c.TimerArmed(r)
 	case KindTimerFired:

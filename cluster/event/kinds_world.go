@@ -62,6 +62,12 @@ type CommandRan struct {
 	By      string
 }
 
+// CommandFailed says that a command that was given ended with an error, refused or not.
+type CommandFailed struct {
+	Command string
+	Error   string
+}
+
 // TimerArmed says that a node asked to be woken at a time.
 type TimerArmed struct {
 	Timer int64

@@ -20,6 +20,7 @@ LinkDelayed|Messages from {from} to {to} now take {latency}.
 NodeClockChanged|%'s clock is off by {$}.
 DiskFaultSet|%'s disk fault is now: {fault}.
 CommandRan|Command: {command}
+CommandFailed|Failed: {command}: {error}
 TimerArmed|~% sets its timer {name}.
 TimerFired|~%'s timer {name} fires.
 TimerCancelled|~% cancels its timer {name}.
