@@ -13,6 +13,7 @@ import (
 
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/cluster/world"
 )
 
 // inputs run by both a session and its re-run.
@@ -78,7 +79,7 @@ func (l *liveCluster) bulk(ctx context.Context, topic string, size int) {
 }
 
 // session is a live session with outside clients, a slow and an unreadable disk, a death by each
-// hand, and a clean end.
+// hand, time that goes by steps, and a clean end.
 func session(t *testing.T, config Config) *liveCluster {
 	config.InputLogBytesMax = 64 << 20
 	l := startLive(t, config)
@@ -107,8 +108,24 @@ func session(t *testing.T, config Config) *liveCluster {
 		}
 	}
 	load.progress(100)
+	l.stepThrough()
+	load.progress(100)
 	load.check(ctx, 2)
 	return l
+}
+
+// stepThrough stops time and goes on by steps, with commands between them.
+func (l *liveCluster) stepThrough() {
+	l.do("", func() { l.c.World().SetPace(world.Pace{Rate: 1, Paused: true}) })
+	for i := range 40 {
+		l.command(fmt.Sprintf("%s %d", []string{"slow", "well"}[i%2], 1+i/2%3))
+		l.do("", func() {
+			for range 1 + i%5 {
+				l.c.World().Step()
+			}
+		})
+	}
+	l.do("", func() { l.c.World().SetPace(world.Pace{Rate: 1}) })
 }
 
 func TestLiveSessionRunsAgainFromItsInputLog(t *testing.T) {
