@@ -313,6 +313,7 @@ func (c *Cluster) DiskFault(id event.NodeID, fault disk.Fault) error {
 	if c.disks[id] == nil {
 		return fmt.Errorf("%s has no disk", c.named(id))
 	}
+	c.world.AwaitAllWork() // a Raft round of one controller writes on the others' disks
 	event.DiskFaultSet{Fault: fault.Kind.String(), Delay: int64(fault.Delay)}.
 		Emit(c.world.NodeEvents(id), event.RuleNone)
 	// A write that never returns stops whoever writes, and here one thread does all that a node

@@ -3,9 +3,7 @@ package world
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"highwater/cluster/event"
@@ -29,6 +27,7 @@ type pacer struct {
 	virtual int64     // virtual time then
 	stopped chan struct{}
 	waiting []Inbound // what came in while paused
+	over    bool      // this turn is the last
 	alarm   int64     // the virtual time until which the loop's goroutine sleeps
 	busy    time.Duration
 	onPace  func(Pace)
@@ -97,11 +96,18 @@ func (w *World) timedTurn(in []Inbound) {
 	w.pace.busy += time.Since(began)
 }
 
+// End makes the turn that runs the last one of a live world: what is due later, or came in behind,
+// does not happen. Only the loop calls it.
+func (w *World) End() { w.pace.over = true }
+
 // Busy is how long the loop has worked since it began; read it on the loop.
 func (w *World) Busy() time.Duration { return w.pace.busy }
 
 // turn is one round of the live loop: what is due by the wall clock, then what came in.
 func (w *World) turn(in []Inbound, wall time.Time) {
+	if w.pace.over {
+		return
+	}
 	if w.pace.pace.Paused {
 		w.pausedTurn(in)
 		return
@@ -122,6 +128,9 @@ func (w *World) turn(in []Inbound, wall time.Time) {
 	for i := range in {
 		in[i].ahead = ahead
 		w.enter(&in[i])
+		if w.pace.over {
+			break
+		}
 		if w.pace.pace.Paused { // a command stopped time: the rest waits
 			w.pace.waiting = append(w.pace.waiting, in[i+1:]...)
 			break
@@ -140,6 +149,9 @@ func (w *World) ahead(wall time.Time) time.Duration {
 func (w *World) pausedTurn(in []Inbound) {
 	ran := false
 	for i := range in {
+		if w.pace.over {
+			break
+		}
 		if in[i].kind != inboundCommand {
 			w.pace.waiting = append(w.pace.waiting, in[i])
 			continue
@@ -156,9 +168,7 @@ func (w *World) pausedTurn(in []Inbound) {
 // done first: steps go through virtual time faster than a disk or a Raft round works.
 func (w *World) somethingWaits() bool {
 	if len(w.pace.waiting) == 0 && len(w.works) > 0 {
-		for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
-			w.AwaitWork(id)
-		}
+		w.AwaitAllWork()
 		w.pace.waiting = w.mail.takeWork()
 	}
 	return len(w.pace.waiting) > 0

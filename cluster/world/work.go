@@ -54,6 +54,14 @@ func (w *World) AwaitWork(id event.NodeID) {
 	}
 }
 
+// AwaitAllWork is every node's AwaitWork. Whoever changes what work may find, as a disk's faults,
+// calls it first: in a re-run all work is done when it is asked for.
+func (w *World) AwaitAllWork() {
+	for _, id := range w.order {
+		w.AwaitWork(id)
+	}
+}
+
 // worker does the work of one incarnation beside the loop, in the order in which it was asked for.
 type worker struct {
 	mu      sync.Mutex

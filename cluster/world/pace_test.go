@@ -1,0 +1,76 @@
+package world
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"highwater/cluster/event"
+)
+
+// Requests, and work that a disk has done, come in between steps; a person's commands fall between
+// two things of one instant. All of it runs again.
+func TestStepsLetInWhatWaitsAndRunAgain(t *testing.T) {
+	log := NewInputLog(1 << 20)
+	live, first := two(t, Config{Seed: 3, Live: true, Recorder: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { live.Run(ctx); close(done) }()
+	must(t, live.Do("", func() { live.SetPace(Pace{Rate: 1, Paused: true}) }))
+	edge := &answers{}
+	live.Post(ConnectedIn(2, event.FirstOutside, "127.0.0.1:1"))
+	worked := 0
+	for i := 0; len(edge.got) < 20 || worked < 20; i++ {
+		if i == 10_000 {
+			t.Fatalf("after %d steps %d answers, %d pieces of work", i, len(edge.got), worked)
+		}
+		if i < 20 {
+			live.Post(CallIn(2, event.FirstOutside, "Echo", i, []byte{byte(i)}, edge, int64(i)))
+			must(t, live.Do("work", func() { startWork(live) }))
+		}
+		must(t, live.Do("step", func() { live.Step(); worked = len(echoing(live, 1).gone) }))
+	}
+	must(t, live.Do("", func() { live.SetPace(Pace{Rate: 1}) }))
+	must(t, live.Do("end", func() {}))
+	cancel()
+	<-done
+	again, second := two(t, Config{Seed: 3})
+	bytes, _ := log.Bytes()
+	err := again.Rerun(bytes, Rerun{
+		Parse: func(raw []byte) (string, any, error) { return "Echo", int(raw[0]), nil },
+		Command: func(text string) {
+			if text == "work" {
+				startWork(again)
+			}
+		},
+	})
+	if err != nil || len(first.lines) < 60 || !slices.Equal(first.lines, second.lines) {
+		t.Errorf("%v: %d events live, %d again", err, len(first.lines), len(second.lines))
+	}
+}
+
+func TestPauseKeepsVirtualTimeStillAndLosesNothing(t *testing.T) {
+	w, _ := two(t, Config{Live: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { w.Run(ctx); close(done) }()
+	edge := &answers{}
+	var before, after time.Duration
+	must(t, w.Do("", func() { w.SetPace(Pace{Rate: 1, Paused: true}); before = w.Now() }))
+	w.Post(CallIn(2, event.FirstOutside, "Echo", "x", nil, edge, 1))
+	for range 20 {
+		must(t, w.Do("", func() { after = w.Now() }))
+	}
+	if before != after || len(edge.got) != 0 {
+		t.Errorf("while paused time went from %v to %v, %d answers", before, after, len(edge.got))
+	}
+	must(t, w.Do("", func() { w.SetPace(Pace{Rate: 1}) }))
+	must(t, w.Do("", func() {}))
+	must(t, w.Do("", func() {}))
+	cancel()
+	<-done
+	if len(edge.got) != 1 {
+		t.Errorf("after the pause there are %d answers", len(edge.got))
+	}
+}
