@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,28 @@ func TestCreateTopicsRefusesInKafkasWords(t *testing.T) {
 		if r.ErrorCode != tt.code || text(r.ErrorMessage) != tt.message {
 			t.Errorf("%s: %d %q", tt.name, r.ErrorCode, text(r.ErrorMessage))
 		}
+	}
+}
+
+func TestMoreReplicasThanThereCanBeFilesAreRefused(t *testing.T) {
+	c := ready(t) // orders has replicas already
+	present := 0
+	for _, p := range c.leader().active.committed.TopicByName("orders").Partitions {
+		present += len(p.Replicas)
+	}
+	c.leader().cfg.ReplicasMax = int64(present + 6)
+	if r := c.createTopic("big", 7, 1); r.ErrorCode != kerr.PolicyViolation.Code ||
+		!strings.Contains(text(r.ErrorMessage), "7 more are asked for") {
+		t.Errorf("got %d %q", r.ErrorCode, text(r.ErrorMessage))
+	}
+	if r := c.createTopic("small", 2, 3); r.ErrorCode != 0 {
+		t.Errorf("got %d %q", r.ErrorCode, text(r.ErrorMessage))
+	}
+	req := kmsg.NewPtrCreatePartitionsRequest()
+	req.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "small", Count: 3}}
+	if r := c.ask(req).(*kmsg.CreatePartitionsResponse).Topics[0]; r.ErrorCode !=
+		kerr.PolicyViolation.Code {
+		t.Errorf("got %d %q", r.ErrorCode, text(r.ErrorMessage))
 	}
 }
 

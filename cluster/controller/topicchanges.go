@@ -140,6 +140,9 @@ func (a *active) addPartitions(ch *changes, req *kmsg.CreatePartitionsRequestTop
 	}
 	factor := len(t.Partitions[0].Replicas)
 	assignments, e := a.furtherAssignments(ch.image, req, wanted-present, factor)
+	if e == nil {
+		e = a.checkRoom(ch.image, assignments)
+	}
 	if e != nil {
 		return e
 	}

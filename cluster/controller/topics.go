@@ -73,6 +73,9 @@ func (a *active) createTopic(ch *changes, before *metadata.Image,
 		return e
 	}
 	assignments, e := a.assignmentsOf(ch.image, req)
+	if e == nil {
+		e = a.checkRoom(ch.image, assignments)
+	}
 	if e != nil {
 		return e
 	}
@@ -100,6 +103,29 @@ func (a *active) createTopic(ch *changes, before *metadata.Image,
 	answer.ReplicationFactor = int16(len(assignments[0]))
 	answer.Configs = describeConfigs(ch.image, req.Topic)
 	return nil
+}
+
+// checkRoom refuses more replicas than the nodes can have files open for, as a policy of Kafka's
+// would: brokers that run out of them go down.
+func (a *active) checkRoom(image *metadata.Image, assignments [][]event.NodeID) *answerError {
+	if a.c.cfg.ReplicasMax == 0 {
+		return nil
+	}
+	var present, further int64
+	for _, replicas := range assignments {
+		further += int64(len(replicas))
+	}
+	for _, t := range image.Topics() {
+		for _, p := range t.Partitions {
+			present += int64(len(p.Replicas))
+		}
+	}
+	if present+further <= a.c.cfg.ReplicasMax {
+		return nil
+	}
+	return refuse(kerr.PolicyViolation.Code, fmt.Sprintf("There are %d replicas, and %d more are asked "+
+		"for: together more than the %d for which this process may have files open (ulimit -n).",
+		present, further, a.c.cfg.ReplicasMax))
 }
 
 // freshTopicID throws an id that no topic has.

@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"math"
 	"os"
 	"syscall"
 
@@ -30,4 +31,13 @@ func (r *realDir) syncDir(name string) error {
 
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// OpenFilesMax is how many files this process may have open; 0 where nobody can tell.
+func OpenFilesMax() int64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur > math.MaxInt32 {
+		return 0
+	}
+	return int64(limit.Cur)
 }
