@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"highwater/cluster/event"
 )
 
 // fetched sends a fetch of "orders" from these offsets of partition 0.
@@ -51,5 +53,56 @@ func TestOfAPartitionFetchedTwiceTheLastOffsetCounts(t *testing.T) {
 		if len(rows) != 1 || rows[0].ErrorCode != kerr.OffsetOutOfRange.Code {
 			t.Errorf("%d times: answered %+v", times, rows)
 		}
+	}
+}
+
+// inSession sends a fetch of a session; forgotten names topics whose partition 0 it leaves out.
+func (p *place) inSession(id, epoch int32, topics, forgotten []event.UUID) *kmsg.FetchResponse {
+	p.t.Helper()
+	body := kmsg.NewPtrFetchRequest()
+	body.Version, body.MaxBytes, body.SessionID, body.SessionEpoch = 13, 1<<20, id, epoch
+	for _, topic := range topics {
+		row := kmsg.NewFetchRequestTopicPartition()
+		row.PartitionMaxBytes = 1 << 20
+		body.Topics = append(body.Topics, kmsg.FetchRequestTopic{TopicID: topic,
+			Partitions: []kmsg.FetchRequestTopicPartition{row}})
+	}
+	for _, topic := range forgotten {
+		body.ForgottenTopics = append(body.ForgottenTopics,
+			kmsg.FetchRequestForgottenTopic{TopicID: topic, Partitions: []int32{0}})
+	}
+	var answer any
+	p.client.Request(brokerID, "Fetch", &Request{Key: 1, Version: 13, Body: body},
+		time.Minute, func(body any, _ error) { answer = body })
+	p.until("fetched", func() bool { return answer != nil })
+	fetched := answer.(*FetchAnswer)
+	for i := range fetched.Records {
+		fetched.Records[i].Release()
+	}
+	return fetched.Response
+}
+
+// What a fetch both names and forgets is forgotten; ids that no topic has are one partition each,
+// and can be forgotten.
+func TestSessionForgetsWhatItIsTold(t *testing.T) {
+	p := orders(t)
+	p.write(-1, p.now())
+	known := p.broker().Image().TopicByName("orders").ID
+	gone, other := event.UUID{1}, event.UUID{2}
+	r := p.inSession(0, 0, nil, nil)
+	if r.SessionID == 0 {
+		t.Fatal("an empty full fetch opens no session")
+	}
+	id := r.SessionID
+	if r = p.inSession(id, 1, []event.UUID{known, gone, other}, nil); len(r.Topics) != 3 {
+		t.Fatalf("answered %+v", r)
+	}
+	if r = p.inSession(id, 2, []event.UUID{known}, []event.UUID{known, gone}); len(r.Topics) != 1 ||
+		r.Topics[0].TopicID != other {
+		t.Errorf("with two forgotten it answered %+v", r.Topics)
+	}
+	if r = p.inSession(id, 3, []event.UUID{known}, []event.UUID{other}); len(r.Topics) != 1 ||
+		r.Topics[0].TopicID != known || r.SessionID != id {
+		t.Errorf("added again it answered %+v", r.Topics)
 	}
 }

@@ -54,9 +54,7 @@ func (b *Broker) openFetch(f *fetchWait) int16 {
 	case r.SessionEpoch == 0:
 		b.sessions.close(r.SessionID)
 		f.wanted = b.wantedOf(r, f.version)
-		if len(f.wanted) > 0 {
-			f.session = b.newFetchSession(f)
-		}
+		f.session = b.newFetchSession(f)
 		return 0
 	}
 	s := b.sessions.byID[r.SessionID]
@@ -118,26 +116,44 @@ func (b *Broker) newFetchSession(f *fetchWait) *fetchSession {
 	return session
 }
 
+// updateSession takes in what a request names, and then what it forgets, as Kafka does. What it
+// forgets by an id may be a topic that is gone.
 func (b *Broker) updateSession(s *fetchSession, f *fetchWait) {
-	for i := range f.request.ForgottenTopics {
-		t := &f.request.ForgottenTopics[i]
-		name := b.topicName(t.Topic, t.TopicID)
-		for _, index := range t.Partitions {
-			w := s.index[replica.PartitionKey{Topic: name, Index: index}]
-			delete(s.index, replica.PartitionKey{Topic: name, Index: index})
-			s.wanted = slices.DeleteFunc(s.wanted, func(x *wanted) bool { return x == w })
-		}
-	}
 	for _, w := range b.wantedOf(f.request, f.version) {
-		if known := s.index[keyOf(w)]; known != nil && known.id == w.id {
+		known := s.known(w)
+		if known != nil && known.id == w.id {
 			known.offset, known.bytesMax = w.offset, w.bytesMax
 			known.epoch, known.lastEpoch = w.epoch, w.lastEpoch
 			continue
 		}
-		s.wanted = slices.DeleteFunc(s.wanted, func(x *wanted) bool { return keyOf(x) == keyOf(w) })
-		s.wanted = append(s.wanted, w)
+		s.wanted = append(slices.DeleteFunc(s.wanted, func(x *wanted) bool { return x == known }), w)
 		s.index[keyOf(w)] = w
 	}
+	for i := range f.request.ForgottenTopics {
+		t := &f.request.ForgottenTopics[i]
+		s.wanted = slices.DeleteFunc(s.wanted, func(w *wanted) bool {
+			forgotten := slices.Contains(t.Partitions, w.index) &&
+				(s.byID && w.id == t.TopicID || !s.byID && w.topic == t.Topic)
+			if forgotten {
+				delete(s.index, keyOf(w))
+			}
+			return forgotten
+		})
+	}
+}
+
+// known is the session's own entry of a partition: that of its name or, where the id has none (any
+// more), that of the id; nil when it is new.
+func (s *fetchSession) known(w *wanted) *wanted {
+	if !w.unknownID {
+		return s.index[keyOf(w)]
+	}
+	for _, x := range s.wanted {
+		if x.id == w.id && x.index == w.index {
+			return x
+		}
+	}
+	return nil
 }
 
 // rotate puts partitions that gave records behind the others, so that none starves.

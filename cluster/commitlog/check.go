@@ -208,7 +208,7 @@ func (c *checker) timeIndex(base event.Offset, lasts map[event.Offset]batchFacts
 func (c *checker) load(name string, x *indexFile, load func() (bool, error)) bool {
 	whole, err := load()
 	if x.file == nil {
-		c.report(name, -1, "missing or of a broken length (%v)", err)
+		c.report(name, -1, "missing or of a broken length")
 		return false
 	}
 	defer func() { _ = x.close() }() // it was only read

@@ -46,7 +46,7 @@ func (l *Log) OffsetForTimestamp(timestamp int64) (TimestampOffset, error) {
 			continue
 		}
 		_, position := s.offsets.floor(s.times.floor(timestamp))
-		found, err := l.findTimestamp(s, position, timestamp)
+		found, err := l.findTimestamp(s, position, timestamp, l.start)
 		if err != nil || found != noTimestampOffset {
 			return found, err
 		}
@@ -54,7 +54,8 @@ func (l *Log) OffsetForTimestamp(timestamp int64) (TimestampOffset, error) {
 	return noTimestampOffset, nil
 }
 
-// offsetOfMaxTimestamp finds the first record that carries the log's largest timestamp.
+// offsetOfMaxTimestamp finds the first record that carries the log's largest timestamp; as in Kafka,
+// also below the log start offset, as long as its segment is there.
 func (l *Log) offsetOfMaxTimestamp() (TimestampOffset, error) {
 	var newest *segment
 	for _, s := range l.segments {
@@ -66,19 +67,20 @@ func (l *Log) offsetOfMaxTimestamp() (TimestampOffset, error) {
 		return noTimestampOffset, nil
 	}
 	_, position := newest.offsets.floor(newest.maxTimestampOffset)
-	return l.findTimestamp(newest, position, newest.maxTimestamp)
+	return l.findTimestamp(newest, position, newest.maxTimestamp, 0)
 }
 
-// findTimestamp searches a segment from a position on: first the batch by its largest timestamp,
-// then the record in it, for which the batch is inflated.
-func (l *Log) findTimestamp(s *segment, position, timestamp int64) (TimestampOffset, error) {
+// findTimestamp searches a segment from a position on, but for offsets below from: first the batch by
+// its largest timestamp, then the record in it, for which the batch is inflated.
+func (l *Log) findTimestamp(s *segment, position, timestamp int64, from event.Offset) (
+	TimestampOffset, error) {
 	batches := scan(s.log, position, s.written, l.chunk)
 	for batches.next() {
 		h := &batches.header
-		if h.MaxTimestamp < timestamp || batches.last() < l.start {
+		if h.MaxTimestamp < timestamp || batches.last() < from {
 			continue
 		}
-		found, err := l.findRecord(h, batches.batch(), timestamp)
+		found, err := findRecord(h, batches.batch(), timestamp, from)
 		if err != nil || found != noTimestampOffset {
 			return found, err
 		}
@@ -86,7 +88,8 @@ func (l *Log) findTimestamp(s *segment, position, timestamp int64) (TimestampOff
 	return noTimestampOffset, batches.err
 }
 
-func (l *Log) findRecord(h *record.Header, batch []byte, timestamp int64) (TimestampOffset, error) {
+func findRecord(h *record.Header, batch []byte, timestamp int64, from event.Offset) (
+	TimestampOffset, error) {
 	found := noTimestampOffset
 	base, fixed := h.BaseTimestamp, int64(-1)
 	if h.Attributes.LogAppendTime() {
@@ -97,7 +100,7 @@ func (l *Log) findRecord(h *record.Header, batch []byte, timestamp int64) (Times
 		if fixed >= 0 {
 			at = fixed
 		}
-		if found == noTimestampOffset && at >= timestamp && offset >= l.start {
+		if found == noTimestampOffset && at >= timestamp && offset >= from {
 			found = TimestampOffset{at, offset, event.Epoch(h.PartitionLeaderEpoch)}
 		}
 		return nil
