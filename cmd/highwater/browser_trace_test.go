@@ -176,7 +176,10 @@ func TestFilesThatAreNoTraceSayWhichLine(t *testing.T) {
 		"hole.jsonl": {lines[0] + lines[1] + lines[3], "Line 3: event 3 follows event 1"},
 		"mixed.jsonl": {lines[0] + lines[1] + "oops\n" + lines[2],
 			"Line 3: this is no JSON object."},
-		"header.jsonl": {lines[0], "Line 2: the trace holds no events."},
+		"ends.jsonl":   {strings.Join(lines[:20], ""), "Line 21: the file is cut short here."},
+		"header.jsonl": {lines[0], "Line 2: the file is cut short here."},
+		"nothing.jsonl": {strings.Replace(lines[0], `"last"`, `"first"`, 1),
+			"Line 2: the trace holds no events."},
 		"wrong.jsonl": {lines[0] + `{"seq":"1","at":"0","node":1,"event":"IsrChanged","fields":{}}` +
 			"\n" + `{"seq":"2","at":"0","node":1,"event":"TopicDeleted"}`, "Line 3: this is no event."},
 	} {

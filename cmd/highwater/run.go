@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -164,7 +163,7 @@ func runOne(ctx context.Context, s *scenarios.Scenario, f *runFlags) (scenarios.
 		for _, v := range referee.Violations() {
 			found = append(found, trace.Violation(v))
 		}
-		err = sealTrace(f.trace, sink.trace.header.WithVerdict(found, 0, math.MaxUint64))
+		err = sealTrace(f.trace, sink.trace.header.WithVerdict(found, 0, sink.trace.last))
 	}
 	return judge(s, report, referee), err
 }
@@ -235,6 +234,7 @@ type traceSink struct {
 	w      io.Writer
 	header trace.Header
 	writer *trace.Writer
+	last   event.Seq
 	err    error
 }
 
@@ -251,7 +251,8 @@ func (t *traceSink) write(full *event.Chunk) {
 		}
 		t.writer = trace.NewWriter(t.w, t.header)
 	}
-	if err := t.writer.Chunk(full, records[0].Seq, records[len(records)-1].Seq); err != nil {
+	t.last = records[len(records)-1].Seq
+	if err := t.writer.Chunk(full, records[0].Seq, t.last); err != nil {
 		t.err = err
 	}
 }

@@ -16,8 +16,9 @@ import (
 const (
 	// Version is the format's major version: a reader refuses any other.
 	Version = 1
-	// minorJudged is the first minor version whose header may say what the referee found.
-	minorJudged = 1
+	// minorLast is the minor version since which a header may say with which event its trace ends;
+	// since the one before it may say what the referee found.
+	minorLast = 2
 	// LineMax bounds an event's line, KeyframeMax the line of a keyframe.
 	LineMax     = 1 << 20
 	KeyframeMax = 64 << 20
@@ -35,6 +36,8 @@ type Header struct {
 	// them, for it cannot judge a file by itself.
 	Judged     bool        `json:"judged,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
+	// Last is the last event's number; 0 where it was not known when the header was written.
+	Last event.Seq `json:"last,string,omitempty"`
 }
 
 // Violation is an event that broke a promise.
@@ -46,7 +49,7 @@ type Violation struct {
 
 // WithVerdict is the header of those events of a judged world from one to another.
 func (h Header) WithVerdict(found []Violation, from, to event.Seq) Header {
-	h.Minor, h.Judged, h.Violations = max(h.Minor, minorJudged), true, nil
+	h.Minor, h.Judged, h.Violations, h.Last = max(h.Minor, minorLast), true, nil, to
 	for _, v := range found {
 		if from <= v.Seq && v.Seq <= to {
 			h.Violations = append(h.Violations, v)
@@ -216,13 +219,17 @@ func (t *Reader) Next() (Line, error) {
 	t.held = nil
 	if text == nil {
 		var err error
-		if text, err = t.readLine(LineMax); err != nil {
+		text, err = t.readLine(LineMax)
+		if errors.Is(err, io.EOF) && t.Header.Last != 0 && t.last != t.Header.Last {
+			err = t.cutShort()
+		}
+		if err != nil {
 			return Line{}, err
 		}
 	}
 	known, err := t.chunk.AppendParsed(text)
 	if err != nil && t.unended {
-		return Line{}, fmt.Errorf("trace: line %d: the file is cut short here", t.number)
+		return Line{}, t.cutShort()
 	}
 	if err != nil {
 		return Line{}, fmt.Errorf("trace: line %d: %w", t.number, err)
@@ -239,6 +246,10 @@ func (t *Reader) Next() (Line, error) {
 	}
 	t.last = line.Seq
 	return line, nil
+}
+
+func (t *Reader) cutShort() error {
+	return fmt.Errorf("trace: line %d: the file is cut short here", t.number)
 }
 
 // readEnvelope reads what even an event of an unknown kind has.

@@ -54,14 +54,19 @@ func TestTraceReadsBackAndWritesTheSameBytes(t *testing.T) {
 
 func TestVerdictOfAPartNamesOnlyItsOwnEvents(t *testing.T) {
 	found := []Violation{{Seq: 4, Promise: "a"}, {Seq: 9, Promise: "b"}}
-	part := Header{Seed: 7}.WithVerdict(found, 5, 9)
-	if !part.Judged || part.Minor != 1 || len(part.Violations) != 1 || part.Violations[0].Seq != 9 {
+	part := Header{Seed: 7}.WithVerdict(found, 5, 101)
+	if !part.Judged || part.Minor != 2 || part.Last != 101 || len(part.Violations) != 1 || part.Violations[0].Seq != 9 {
 		t.Errorf("the header is %+v", part)
 	}
 	var copied bytes.Buffer
 	file := written(t, someEvents())
 	if err := CopyWithHeader(&copied, strings.NewReader(file), part); err != nil {
 		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(copied.String(), "\n")
+	_, err := ReadAll(strings.NewReader(strings.Join(lines[:50], "")))
+	if err == nil || !strings.Contains(err.Error(), "line 51: the file is cut short here") {
+		t.Errorf("without its last events: %v", err)
 	}
 	read, err := ReadAll(&copied)
 	if err != nil || len(read.Chunk.Records) != 101 || read.Header.Violations[0].Promise != "b" {

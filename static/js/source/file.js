@@ -3,12 +3,13 @@
 const lineMax = 64 << 20;
 const eventsMax = 500_000;
 const noTrace = "this is no header of a Highwater trace";
+const CUT_SHORT = "the file is cut short here";
 const tooLong = `the line is longer than ${lineMax} characters`;
 
 /**
  * @typedef {Object} Trace
- * @property {{version: number, seed: string, origin: string, software: string, judged?: boolean}}
- *   header judged: a referee has seen all of it
+ * @property {{version: number, seed: string, origin: string, software: string, judged?: boolean,
+ *   last?: string}} header judged: a referee has seen all of it; last: the last event's number
  * @property {{seq: string, promise: string, text: string}[]} violations what it found
  * @property {Object<string, any>|null} keyframe the state before the first event; null is empty
  * @property {Object<string, any>[]} events
@@ -39,8 +40,14 @@ export async function readTrace(source) {
 		}
 	}
 	if (trace.header === null) throw new Error("line 1: the file is empty");
+	const { last } = trace.header;
+	if (last && trace.complete && last !== lastOf(trace)) {
+		throw new Error(`line ${number + 1}: ${CUT_SHORT}`);
+	}
 	return trace;
 }
+
+const lastOf = ({ events, keyframe }) => events.at(-1)?.seq ?? keyframe?.seq;
 
 function parse(text, number, isWhole) {
 	try {
@@ -50,7 +57,7 @@ function parse(text, number, isWhole) {
 		// What is no JSON gets one of the sentences below.
 	}
 	if (number === 1) throw new Error(noTrace);
-	throw new Error(isWhole ? "this is no JSON object" : "the file is cut short here");
+	throw new Error(isWhole ? "this is no JSON object" : CUT_SHORT);
 }
 
 const isText = (value) => typeof value === "string";
@@ -62,6 +69,7 @@ const violation = { seq: isSeq, promise: isText, text: isText };
 const header = {
 	minor: Number.isInteger, seed: isNumber, origin: isNumber, software: isText,
 	judged: (value) => typeof value === "boolean",
+	last: isSeq,
 	violations: (all) => Array.isArray(all) && all.every((each) => fits(each, violation)),
 };
 
@@ -85,7 +93,7 @@ function take(trace, line, number) {
 		if (!/^\d+$/.test(seq) || typeof event !== "string" || typeof fields !== "object" || !fields) {
 			throw new Error("this is no event");
 		}
-		const last = trace.events.at(-1)?.seq ?? trace.keyframe?.seq;
+		const last = lastOf(trace);
 		if (last !== undefined && Number(seq) !== Number(last) + 1) {
 			throw new Error(`event ${seq} follows event ${last}; those between are missing`);
 		}
