@@ -41,7 +41,7 @@ type headerView struct {
 }
 
 const (
-	viewedRecordsMax = 200
+	viewedRecordsMax = 50
 	viewedTextMax    = 500
 	viewedInflateMax = 16 << 20
 	viewedHeadersMax = 20 // of one record
@@ -91,6 +91,9 @@ func viewHeaders(headers []record.RecordHeader) []headerView {
 	for _, h := range headers[:min(len(headers), viewedHeadersMax)] {
 		views = append(views, headerView{viewText([]byte(h.Key)), viewText(h.Value)})
 	}
+	if more := len(headers) - viewedHeadersMax; more > 0 {
+		views = append(views, headerView{"…", fmt.Sprintf("and %d more headers", more)})
+	}
 	return views
 }
 
@@ -114,11 +117,15 @@ func viewText(b []byte) string {
 		return "null"
 	case !utf8.Valid(b) || bytes.ContainsFunc(b, isBinary):
 		if len(b) > viewedTextMax/2 {
-			return fmt.Sprintf("%x…", b[:viewedTextMax/2])
+			return fmt.Sprintf("0x%x…", b[:viewedTextMax/2])
 		}
-		return fmt.Sprintf("%x", b)
+		return fmt.Sprintf("0x%x", b)
 	case len(b) > viewedTextMax:
-		return string(b[:viewedTextMax]) + "…"
+		cut := viewedTextMax
+		for !utf8.RuneStart(b[cut]) {
+			cut--
+		}
+		return string(b[:cut]) + "…"
 	}
 	return string(b)
 }

@@ -368,6 +368,9 @@ export function whyNotYet(scene, follow) {
 	if (focus.isr.length < focus.minIsr) {
 		return `${name} is not committed: ${focus.isr.length} in sync, ${focus.minIsr} are needed.`;
 	}
+	if (powerOf(scene, leading.id) === 'down') {
+		return `${name} is not committed: broker ${leading.id}, which led last, is down.`;
+	}
 	const lacking = focus.isr.filter((id) => !holds(focus.copies.get(id), follow));
 	if (lacking.length) {
 		const who = lacking.length > 1 ? `brokers ${idList(lacking)} are` : `broker ${lacking} is`;

@@ -7,7 +7,6 @@ import { cls, h, icon } from './dom.js';
 
 const BYTES_PER_ROW = 8;
 const ROWS_MOST = 48;
-const RECORDS_MOST = 50;
 const HEADER_BYTES = 61;
 const TINTS = 6;
 const EMPTY = '“”';
@@ -100,7 +99,7 @@ function linesOf({ fields, records }) {
 		name: field.name,
 		value: String(field.value),
 	}));
-	for (const record of records.slice(0, RECORDS_MOST)) {
+	for (const record of records) {
 		const headers = record.headers.map(({ key, value }) => `${key}=${value}`);
 		lines.push({
 			at: Number(record.position ?? NaN),
