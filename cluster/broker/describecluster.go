@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -10,7 +12,11 @@ import (
 // DescribeCluster, versions 0 to 2: the cluster's id and its brokers, fenced ones only when they
 // are asked for. Controllers have no listener of their own here, so endpoint type 2 is refused.
 
-const endpointBrokers = 1
+// The types of endpoints that a client may ask for.
+const (
+	endpointBrokers     = 1
+	endpointControllers = 2
+)
 
 func (b *Broker) describeCluster(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.DescribeClusterRequest)
@@ -25,6 +31,10 @@ func (b *Broker) describeCluster(call *world.Call, r *Request) {
 	if r.Version >= 1 && body.EndpointType != endpointBrokers {
 		response.ErrorCode = kerr.MismatchedEndpointType.Code
 		message := "The request was sent to an endpoint of the wrong type."
+		if body.EndpointType != endpointControllers {
+			response.ErrorCode = kerr.UnsupportedEndpointType.Code
+			message = fmt.Sprintf("Unsupported endpoint type %d", body.EndpointType)
+		}
 		response.ErrorMessage = &message
 		b.answer(call, response, answered{code: response.ErrorCode})
 		return

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"highwater/cluster/metadata"
 	"highwater/cluster/world"
 )
 
@@ -30,6 +31,11 @@ func (b *Broker) producersOf(topic string, index int32) (
 	p = kmsg.NewDescribeProducersResponseTopicPartition()
 	p.Partition = index
 	h := b.held(topic, index)
+	if err := metadata.ValidateTopicName(topic); err != nil {
+		message := err.Error()
+		p.ErrorCode, p.ErrorMessage = kerr.InvalidTopicException.Code, &message
+		return p
+	}
 	switch {
 	case b.metadata.image.TopicByName(topic) == nil:
 		message := kerr.UnknownTopicOrPartition.Description

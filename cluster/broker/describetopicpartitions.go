@@ -2,7 +2,6 @@ package broker
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -77,7 +76,10 @@ func (b *Broker) topicPartitions(name string, first int32, limit int) (
 	topic := b.metadata.image.TopicByName(name)
 	if topic == nil {
 		t.ErrorCode = kerr.UnknownTopicOrPartition.Code
-		if strings.TrimSpace(name) == "" || metadata.ValidateTopicName(name) != nil {
+		switch {
+		case name == "":
+			t.ErrorCode = kerr.InvalidRequest.Code
+		case metadata.ValidateTopicName(name) != nil:
 			t.ErrorCode = kerr.InvalidTopicException.Code
 		}
 		return t, -1

@@ -29,7 +29,7 @@ func (b *Broker) findCoordinator(call *world.Call, r *Request) {
 		response.Host, response.Port = c.Host, c.Port
 		message := "NONE"
 		if c.ErrorCode != 0 {
-			message = kerr.ErrorForCode(c.ErrorCode).Error()
+			message = kerr.TypedErrorForCode(c.ErrorCode).Description
 		}
 		response.ErrorMessage = &message
 		b.answer(call, response, answered{code: c.ErrorCode})
@@ -41,7 +41,7 @@ func (b *Broker) findCoordinator(call *world.Call, r *Request) {
 		code = c.ErrorCode
 		message := ""
 		if code != 0 && body.CoordinatorType != coordinatorTypeShare {
-			message = kerr.ErrorForCode(code).Error()
+			message = kerr.TypedErrorForCode(code).Description
 		}
 		c.ErrorMessage = &message
 		response.Coordinators = append(response.Coordinators, c)

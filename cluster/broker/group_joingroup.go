@@ -19,7 +19,9 @@ func (b *Broker) joinGroup(call *world.Call, r *Request) {
 	refuse := func(code int16) {
 		response := body.ResponseKind().(*kmsg.JoinGroupResponse)
 		response.ErrorCode, response.MemberID = code, body.MemberID
-		response.Protocol = new(string)
+		if r.Version < 7 {
+			response.Protocol = new(string)
+		}
 		reply(response)
 	}
 	if body.Group == "" {

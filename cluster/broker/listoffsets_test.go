@@ -235,4 +235,9 @@ func TestDescribeClusterShowsFencedBrokersOnlyToWhoAsks(t *testing.T) {
 		kerr.MismatchedEndpointType.Code {
 		t.Errorf("controllers' endpoints: code %d, want MISMATCHED_ENDPOINT_TYPE", got)
 	}
+	request.EndpointType = -1
+	if got := ask[*kmsg.DescribeClusterResponse](p, 1, request).ErrorCode; got !=
+		kerr.UnsupportedEndpointType.Code {
+		t.Errorf("no endpoints: code %d, want UNSUPPORTED_ENDPOINT_TYPE", got)
+	}
 }

@@ -127,7 +127,7 @@ func checkResource(image *metadata.Image, kind int8, name string) *answerError {
 			return refuse(kerr.InvalidRequest.Code, "Default group resources are not allowed.")
 		}
 	default:
-		return refuse(kerr.InvalidRequest.Code, fmt.Sprintf("Unknown resource type %d.", kind))
+		return refuse(kerr.InvalidRequest.Code, fmt.Sprintf("Unknown resource type %d", kind))
 	}
 	return nil
 }

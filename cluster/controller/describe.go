@@ -11,33 +11,47 @@ import (
 	"highwater/cluster/world"
 )
 
-// describeQuorum tells how far the voters and the brokers have the metadata log.
+// describeQuorum tells how far the voters and the brokers have the metadata log. Only a request for
+// that log alone is answered, as in Kafka.
 func (a *active) describeQuorum(call *world.Call, req *kmsg.DescribeQuorumRequest) {
 	resp := req.ResponseKind().(*kmsg.DescribeQuorumResponse)
+	resp.ErrorMessage = new(string)
+	isRight := len(req.Topics) == 1 && req.Topics[0].Topic == metadataTopic &&
+		len(req.Topics[0].Partitions) == 1 && req.Topics[0].Partitions[0].Partition == metadataLogIndex
 	for _, t := range req.Topics {
 		topic := kmsg.NewDescribeQuorumResponseTopic()
 		topic.Topic = t.Topic
 		for _, p := range t.Partitions {
 			partition := kmsg.NewDescribeQuorumResponseTopicPartition()
 			partition.Partition = p.Partition
-			if t.Topic != metadataTopic || p.Partition != metadataLogIndex {
-				partition.ErrorCode = kerr.UnknownTopicOrPartition.Code
-			} else {
+			if isRight {
+				partition.ErrorMessage = new(string)
 				a.describePartition(&partition)
+			} else {
+				partition.ErrorCode = kerr.UnknownTopicOrPartition.Code
+				partition.ErrorMessage = &kerr.UnknownTopicOrPartition.Description
 			}
 			topic.Partitions = append(topic.Partitions, partition)
 		}
 		resp.Topics = append(resp.Topics, topic)
 	}
+	if isRight {
+		resp.Nodes = a.describeVoters()
+	}
+	call.Reply(resp)
+}
+
+func (a *active) describeVoters() []kmsg.DescribeQuorumResponseNode {
+	var nodes []kmsg.DescribeQuorumResponseNode
 	for _, v := range a.c.quorum.voters {
 		node := kmsg.NewDescribeQuorumResponseNode()
 		node.NodeID = int32(v.ID)
 		listener := kmsg.NewDescribeQuorumResponseNodeListener()
 		listener.Name, listener.Host, listener.Port = "CONTROLLER", v.Host, v.Port
 		node.Listeners = append(node.Listeners, listener)
-		resp.Nodes = append(resp.Nodes, node)
+		nodes = append(nodes, node)
 	}
-	call.Reply(resp)
+	return nodes
 }
 
 func (a *active) describePartition(p *kmsg.DescribeQuorumResponseTopicPartition) {

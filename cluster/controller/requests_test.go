@@ -376,6 +376,12 @@ func TestDescribeQuorumKnowsVotersAndObservers(t *testing.T) {
 			t.Errorf("%d is at %d of %d", s.ReplicaID, s.LogEndOffset, p.HighWatermark)
 		}
 	}
+	req.Topics[0].Topic = "orders"
+	r := c.ask(req).(*kmsg.DescribeQuorumResponse)
+	if p := r.Topics[0].Partitions[0]; p.ErrorCode != kerr.UnknownTopicOrPartition.Code ||
+		text(p.ErrorMessage) == "" || len(r.Nodes) > 0 {
+		t.Errorf("of another topic: %+v", r)
+	}
 }
 
 func TestListValuesAreAppendedAndSubtracted(t *testing.T) {
