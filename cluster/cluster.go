@@ -107,15 +107,18 @@ func New(config Config) (*Cluster, error) {
 		PanicThrough: config.PanicThrough, TurnEnded: c.turnEnded, NodeFailed: c.nodeFailed,
 		Recorder: c.inputs})
 	if len(config.Kafka) > 0 && !config.rerun {
-		c.edge = wire.New(wire.Config{World: c.world, Served: broker.Served(), Log: config.Log})
+		c.edge = wire.New(wire.Config{World: c.world, Served: broker.Served(), Log: config.Log,
+			ConnectionsMax: int(disk.OpenFilesMax() / filesOfConnections)})
 	}
 	c.quorum = controller.NewQuorum(c.world, c.voters())
 	c.addNodes()
 	return c, nil
 }
 
-// filesOfReplica are the log and its two indexes, and one for a closed segment or a connection.
-const filesOfReplica = 4
+// Of the files that this process may have open a replica gets so many: its log, two indexes and the
+// epoch checkpoint, until they are synced partition.metadata and what replaces these at a start, and
+// room for closed segments. Connections get an eighth of all.
+const filesOfReplica, filesOfConnections = 8, 8
 
 func (config *Config) fill() {
 	if config.DataDir != "" && config.ReplicasMax == 0 {

@@ -47,6 +47,7 @@ func Rerun(config Config, inputLog []byte, command func(c *Cluster, text string)
 	err = c.world.Rerun(inputLog, world.Rerun{Parse: wire.ParseRaw, Command: func(text string) {
 		if text == closing {
 			failed = c.shut()
+			c.world.End()
 			return
 		}
 		command(c, text)

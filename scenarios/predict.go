@@ -150,7 +150,7 @@ func (p *Player) Grade(q *Prediction) Graded {
 		if a.When == nil {
 			continue
 		}
-		ok, text, _ := p.run(a.When, "predict")
+		ok, text, _ := p.run(a.When, grader)
 		seen = append(seen, text)
 		if ok {
 			held++

@@ -145,12 +145,16 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var numbers [3]int64
 	for i, name := range []string{"node", "partition", "offset"} {
-		v, err := strconv.ParseInt(q.Get(name), 10, 64)
+		bits := 32
+		if name == "offset" {
+			bits = 64
+		}
+		v, err := strconv.ParseInt(q.Get(name), 10, bits)
 		if err != nil {
 			writeError(
 				w,
 				http.StatusBadRequest,
-				fmt.Errorf("%s=%s is not a number", name, clip(q.Get(name))),
+				fmt.Errorf("%s=%s is not a number of %d bits", name, clip(q.Get(name)), bits),
 			)
 			return
 		}

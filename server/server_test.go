@@ -51,10 +51,10 @@ func serve(t *testing.T, change func(*Config)) (*httptest.Server, *counted, *hub
 	config := Config{Main: World{Hub: h, Commands: commands, Batches: commands,
 		Page: func() web.Page { return web.Page{WorldID: "main", Token: testToken} },
 		Save: func() []byte { return []byte("---\n") }}, Token: testToken,
-		Ready:  func() []string { return []string{"no controller is active"} },
+		Ready: func() []string { return []string{"no controller is active"} },
 		Static: fstest.MapFS{"js/x.js": {Data: []byte("1")},
 			"js/x.js.map": {Data: []byte("{}")}},
-		Log:    slog.New(slog.DiscardHandler)}
+		Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&config)
 	}

@@ -24,11 +24,11 @@ type Config struct {
 	TLS    *tls.Config  // when given, all listeners speak TLS
 	Pool   *record.Pool // the frames' memory; one of its own when nil
 
-	FrameBytesMax     int   // Kafka's socket.request.max.bytes
-	InFlightBytesMax  int64 // read but not answered, over all connections; reading stops there
-	OutputBytesMax    int64 // waiting in memory for one slow client before it is cut off
-	InflatedBytesMax  int   // of one batch
-	ConnectionsMax    int
+	FrameBytesMax     int           // Kafka's socket.request.max.bytes
+	InFlightBytesMax  int64         // read but not answered, over all connections; reading stops there
+	OutputBytesMax    int64         // waiting in memory for one slow client before it is cut off
+	InflatedBytesMax  int           // of one batch
+	ConnectionsMax    int           // at most 2,048
 	PerAddressMax     int           // connections from one address
 	FirstFrameTimeout time.Duration // from accepting to the first header
 	FrameTimeout      time.Duration // from a frame's first byte to its last
@@ -41,7 +41,10 @@ type Config struct {
 // stops reading from it.
 const requestsInFlightMax = 64
 
-const poolBytesMax = 128 << 20
+const (
+	poolBytesMax   = 128 << 20
+	connectionsMax = 2048
+)
 
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
@@ -56,7 +59,8 @@ func (c Config) withDefaults() Config {
 	c.FrameBytesMax = int(min(int64(c.FrameBytesMax), c.InFlightBytesMax/2))
 	orDefault(&c.OutputBytesMax, 32<<20)
 	orDefault(&c.InflatedBytesMax, 32<<20)
-	orDefault(&c.ConnectionsMax, 2048)
+	orDefault(&c.ConnectionsMax, connectionsMax)
+	c.ConnectionsMax = min(c.ConnectionsMax, connectionsMax)
 	orDefault(&c.PerAddressMax, 1024)
 	orDefault(&c.FirstFrameTimeout, 10*time.Second)
 	orDefault(&c.FrameTimeout, 30*time.Second)

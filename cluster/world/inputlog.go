@@ -124,8 +124,13 @@ func (w *World) Rerun(log []byte, with Rerun) error {
 		if err := w.reenter(&in, with); err != nil {
 			return err
 		}
+		if w.pace.over {
+			break
+		}
 	}
-	w.settle()
+	if !w.pace.over {
+		w.settle()
+	}
 	w.endTurn()
 	return nil
 }

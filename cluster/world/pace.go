@@ -126,17 +126,19 @@ func (w *World) turn(in []Inbound, wall time.Time) {
 		w.enter(&waiting[i])
 	}
 	for i := range in {
-		in[i].ahead = ahead
-		w.enter(&in[i])
 		if w.pace.over {
 			break
 		}
-		if w.pace.pace.Paused { // a command stopped time: the rest waits
-			w.pace.waiting = append(w.pace.waiting, in[i+1:]...)
-			break
+		if w.pace.pace.Paused && in[i].kind != inboundCommand { // a command stopped time
+			w.pace.waiting = append(w.pace.waiting, in[i])
+			continue
 		}
+		in[i].ahead = ahead
+		w.enter(&in[i])
 	}
-	w.settle()
+	if !w.pace.pace.Paused && !w.pace.over {
+		w.settle()
+	}
 	w.endTurn()
 }
 

@@ -74,3 +74,53 @@ func TestPauseKeepsVirtualTimeStillAndLosesNothing(t *testing.T) {
 		t.Errorf("after the pause there are %d answers", len(edge.got))
 	}
 }
+
+// What a person says behind a pause, in the same turn, is done at once; a session that ends while
+// time stands still runs again without what was due.
+func TestCommandsBehindAPauseAreDoneAtOnce(t *testing.T) {
+	log := NewInputLog(1 << 20)
+	live, first := two(t, Config{Seed: 3, Live: true, Recorder: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { live.Run(ctx); close(done) }()
+	var did []string
+	command := func(text string, run func()) Inbound {
+		return Inbound{kind: inboundCommand, text: text, run: func() {
+			did = append(did, text)
+			if run != nil {
+				run()
+			}
+		}}
+	}
+	edge := &answers{}
+	ended := make(chan struct{})
+	live.Post(ConnectedIn(2, event.FirstOutside, "127.0.0.1:1"),
+		command("pause", func() { live.SetPace(Pace{Rate: 1, Paused: true}) }),
+		CallIn(2, event.FirstOutside, "Echo", 1, []byte{1}, edge, 1),
+		command("work", func() { startWork(live) }),
+		command("step", func() { live.Step(); live.Step() }),
+		command("end", func() { live.End(); close(ended) }),
+		command("late", nil))
+	<-ended
+	cancel()
+	<-done
+	if !slices.Equal(did, []string{"pause", "work", "step", "end"}) {
+		t.Errorf("done were %v", did)
+	}
+	again, second := two(t, Config{Seed: 3})
+	bytes, _ := log.Bytes()
+	err := again.Rerun(bytes, Rerun{
+		Parse: func(raw []byte) (string, any, error) { return "Echo", int(raw[0]), nil },
+		Command: func(text string) {
+			switch text {
+			case "work":
+				startWork(again)
+			case "end":
+				again.End()
+			}
+		},
+	})
+	if err != nil || !slices.Equal(first.lines, second.lines) {
+		t.Errorf("%v:\n%v\nlive, and again\n%v", err, first.lines, second.lines)
+	}
+}

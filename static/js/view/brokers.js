@@ -40,7 +40,13 @@ function say(box, role, duty) {
 
 /** The state a lever depends on is an attribute; the style sheet shows the right levers. */
 function mark(box, node, { leads, picked }) {
-	if (box.dataset.power !== node.power) box.dataset.power = node.power;
+	if (box.dataset.power !== node.power) {
+		const holder = box.querySelector(':focus');
+		box.dataset.power = node.power;
+		if (holder?.checkVisibility() === false) {
+			[...box.querySelectorAll('button')].find((lever) => lever.checkVisibility())?.focus();
+		}
+	}
 	box.classList.toggle('leads', Boolean(leads));
 	box.classList.toggle('picked', Boolean(picked));
 	const pause = box.querySelector('[data-lever="pause"]');

@@ -24,7 +24,7 @@ export const hasPin = (kind) => kind in PIN_SIGNS;
 
 /** How many times slower than live; the pace itself is virtual seconds a second.
  *  @param {{rate: number}} pace */
-export const slowness = ({ rate }) => Math.round(rate < 1 ? 1 / rate : rate);
+export const slowness = ({ rate }) => Number((1 / rate).toPrecision(3));
 
 const part = (id) => document.getElementById(id);
 
@@ -65,7 +65,9 @@ function choose(row, name, value) {
 function lensOf({ seq, last, isLive, isFile, pace, skipped }) {
 	if (!isLive || isFile) return `event ${seq} of ${last}`;
 	if (pace.paused) return 'time stands still';
-	if (pace.mode === 'slow' && pace.rate) return `${slowness(pace)}× slower`;
+	if (pace.mode === 'slow' && pace.rate) {
+		return pace.rate > 1 ? `${pace.rate}× faster` : `${slowness(pace)}× slower`;
+	}
 	return skipped ? `${shortCount(skipped)} not shown` : `event ${last}`;
 }
 
