@@ -395,7 +395,9 @@ func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
 	p.since = min(p.since, e.PartitionEpoch)
 	if e.Leader != e.LeaderBefore {
-		p.unclean = rule == event.RuleElectionUnclean || rule == event.RuleElectionLastKnownLeader
+		// A controller that did not decide it itself does not know the rule.
+		p.unclean = e.Recovering || rule == event.RuleElectionUnclean ||
+			rule == event.RuleElectionLastKnownLeader
 	}
 }
 

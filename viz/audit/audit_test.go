@@ -123,9 +123,15 @@ func TestPushedCopyIsBlamed(t *testing.T) {
 }
 
 func TestLeaderWithoutACommittedRecordIsBlamedUnlessElectedUncleanly(t *testing.T) {
-	for rule, promise := range map[event.Rule]string{
-		event.RuleElectionInAssignmentOrder: "log.committed-stays", event.RuleElectionUnclean: "",
-		event.RuleElectionLastKnownLeader: ""} {
+	type election struct {
+		rule       event.Rule
+		recovering bool
+	}
+	for how, promise := range map[election]string{
+		{event.RuleElectionInAssignmentOrder, false}: "log.committed-stays",
+		{event.RuleElectionUnclean, false}:           "",
+		{event.RuleElectionLastKnownLeader, false}:   "",
+		{event.RuleNone, true}:                       ""} { // another controller commits it
 		s := tell()
 		s.copied()
 		s.fetched()
@@ -133,7 +139,7 @@ func TestLeaderWithoutACommittedRecordIsBlamedUnlessElectedUncleanly(t *testing.
 		event.LogTruncated{Topic: "t", Before: 1, After: 0}.
 			Emit(s.by[2], event.RuleTruncateToHighWatermark)
 		event.PartitionChanged{Topic: "t", Leader: 2, LeaderBefore: 1, PartitionEpoch: 1,
-			Isr: []event.NodeID{2}}.Emit(s.by[101], rule)
+			Isr: []event.NodeID{2}, Recovering: how.recovering}.Emit(s.by[101], how.rule)
 		event.BecameLeader{Topic: "t", PartitionEpoch: 1, Isr: []event.NodeID{2}}.
 			Emit(s.by[2], event.RuleNone)
 		s.judged(t, promise)
