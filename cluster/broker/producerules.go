@@ -73,11 +73,12 @@ func (r *topicRules) refuseRecords(batch *Batch, nowMs, aheadMs int64) *record.I
 	return bad
 }
 
-// fit makes a batch what the topic stores: with the largest timestamp that its records really have,
-// and in the topic's own codec. Most batches are that already, and are not touched.
+// fit makes a batch what the topic stores: with the largest timestamp that its records really have and
+// the topic's type of timestamps, and in its own codec. Most batches are that already, and are not touched.
 func (r *topicRules) fit(batch *Batch) error {
 	facts := &batch.Facts
-	if !r.logAppendTime && facts.MaxTimestamp != facts.LatestTimestamp {
+	if !r.logAppendTime &&
+		(facts.MaxTimestamp != facts.LatestTimestamp || facts.Attributes.LogAppendTime()) {
 		record.SetTimestamps(batch.Buffer.Bytes, facts.LatestTimestamp, false)
 		facts.Header = headerOf(batch.Buffer.Bytes, facts.Header)
 	}

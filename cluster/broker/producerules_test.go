@@ -290,6 +290,20 @@ func TestLeaderCorrectsTheLargestTimestamp(t *testing.T) {
 	}
 }
 
+func TestLeaderTakesNoTypeOfTimestampsFromAProducer(t *testing.T) {
+	p := orders(t)
+	b := record.NewBuilder()
+	b.Add(p.now(), nil, []byte("a"))
+	bytes := sealed(t, b)
+	record.SetTimestamps(bytes, p.now(), true)
+	if got := p.produce(bytes)[0]; got.ErrorCode != 0 {
+		t.Fatalf("answered %+v", got)
+	}
+	if h := p.stored(); h.Attributes.LogAppendTime() || h.MaxTimestamp != p.now() {
+		t.Errorf("stored was %+v", h)
+	}
+}
+
 func TestOnlyABatchThatReachedTheLogIsToldWhereItStarts(t *testing.T) {
 	p := orders(t)
 	plain := func() []byte {

@@ -112,6 +112,7 @@ func (w *World) turn(in []Inbound, wall time.Time) {
 		w.pausedTurn(in)
 		return
 	}
+	w.settle() // what was left while time stood still
 	target := max(w.pace.target(wall), w.now)
 	w.RunUntil(time.Duration(target))
 	waiting := w.pace.waiting

@@ -130,7 +130,12 @@ func (w *World) publish() {
 func (w *World) Step() (ok bool) {
 	for {
 		due, some := w.queue.next()
-		if isOver := !some || due > w.now; isOver && w.somethingWaits() {
+		isOver := !some || due > w.now
+		if isOver && len(w.turnEnd) > 0 { // what a command left behind belongs to its moment
+			w.settle()
+			continue
+		}
+		if isOver && w.somethingWaits() {
 			if w.admit() {
 				return true
 			}
