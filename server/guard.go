@@ -76,7 +76,7 @@ func (s *Server) checkReader(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.roleOf(r) == nobody {
 			writeError(w, http.StatusUnauthorized, &CommandError{Position: -1,
-				Message: "this address needs the token that was printed at the start"})
+				Message: "the token is missing, or not the one that was printed at the start"})
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -122,8 +122,14 @@ func sentence(text string) string {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
 	as := s.roleOf(r)
 	if as == nobody {
-		s.problem(w, web.Problem{Status: http.StatusUnauthorized, Title: "A token is needed",
-			Detail: "Open the address with the token that was printed when the server started."})
+		p := web.Problem{Status: http.StatusUnauthorized, Title: "A token is needed",
+			Detail: "Open the address with the token that was printed when the server started."}
+		if r.URL.Query().Has("token") {
+			p.Title = "This link is not valid any more"
+			p.Detail = "Each start of the server gives new ones: ask for the new one, or open the " +
+				"address that was printed when the server started."
+		}
+		s.problem(w, p)
 		return false
 	}
 	if !s.asksToken(r) || s.keptRole(r) >= as {

@@ -2,7 +2,7 @@
 
 import { isOf, sceneOf, recordAt } from '../layout/scene.js';
 import { holds } from '../layout/where.js';
-import { isPresenter, meta, readBatch, runCommand, worldPath } from './commands.js';
+import { ask, isPresenter, meta, readBatch, runCommand, worldPath } from './commands.js';
 import { createFlying } from './flying.js';
 import { applyLayout, applyTheme, onPreference, toggleLayout, toggleTheme } from './frame.js';
 import { bindKeys } from './keys.js';
@@ -97,6 +97,10 @@ const session = createSession({
 	},
 	onStatus(status) {
 		if (status === 'connecting') return;
+		// A viewer's link may have ended with the program that gave it: then the server says so.
+		if (status === 'reconnecting' && !isPresenter()) {
+			ask(`${worldPath()}/help?token=${meta('viewer-token')}`);
+		}
 		room.renew();
 		lesson?.onStatus();
 	},

@@ -93,17 +93,11 @@ function drawSummary({ focus }, select) {
 
 /** Header fields, then one line a record. */
 function linesOf({ fields, records }) {
-	const lines = fields.map((field) => ({
-		at: Number(field.offset),
-		size: Number(field.size),
-		name: field.name,
-		value: String(field.value),
-	}));
+	const lines = fields.map((field) => ({ ...field, at: field.offset }));
 	for (const record of records) {
 		const headers = record.headers.map(({ key, value }) => `${key}=${value}`);
 		lines.push({
-			at: Number(record.position ?? NaN),
-			size: Number(record.size ?? 0),
+			at: NaN,
 			name: record.key || EMPTY,
 			value: [record.value || EMPTY, ...headers].join(' · '),
 			isRecord: true,
