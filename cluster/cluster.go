@@ -115,9 +115,9 @@ func New(config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Of the files that this process may have open a replica gets so many: its log, two indexes and the
-// epoch checkpoint, until they are synced partition.metadata and what replaces these at a start, and
-// room for closed segments. Connections get an eighth of all.
+// Of the files that this process may have open a replica gets so many: its log, two indexes and
+// the epoch checkpoint, until they are synced partition.metadata and what replaces these at a
+// start, and room for closed segments. Connections get an eighth of all.
 const filesOfReplica, filesOfConnections = 8, 8
 
 func (config *Config) fill() {

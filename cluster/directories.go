@@ -122,8 +122,8 @@ func (c *Cluster) checkQuorumIsThere() error {
 			return err
 		}
 		if bytes > 0 {
-			return fmt.Errorf("cluster: %s has followed controllers, and none of their directories "+
-				"(such as %s) holds a metadata log: put them back, or give another data directory",
+			return fmt.Errorf("cluster: %s has followed controllers, and none of their "+
+				"directories (such as %s) holds a metadata log: put them back, or give another data directory",
 				c.disks[id].Path(), c.directory(c.config.Controllers[0]))
 		}
 	}

@@ -196,10 +196,12 @@ func TestDirectoriesThatDoNotBelongTogetherAreRefused(t *testing.T) {
 		mix  map[string]string // directories of the mixture, and where they come from
 		want string
 	}{
-		"brokers of two": {map[string]string{"broker-1": whole, "broker-2": other}, "belongs to cluster"},
+		"brokers of two": {map[string]string{"broker-1": whole, "broker-2": other},
+			"belongs to cluster"},
 		"controllers of another": {map[string]string{"broker-1": whole, "controller-101": other},
 			"belongs to cluster"},
-		"no controllers": {map[string]string{"broker-1": whole, "broker-2": whole}, "put them back"},
+		"no controllers": {map[string]string{"broker-1": whole, "broker-2": whole},
+			"put them back"},
 	} {
 		dir := t.TempDir()
 		for folder, from := range c.mix {

@@ -152,8 +152,8 @@ func TestLiveSessionRunsAgainFromItsInputLog(t *testing.T) {
 	}
 }
 
-// Work that is under way when a disk begins to fail was asked for before: it does not find the fault,
-// in the session as in its re-run, where all work is done when it is asked for.
+// Work that is under way when a disk begins to fail was asked for before: it does not find the
+// fault, in the session as in its re-run, where all work is done when it is asked for.
 func TestDiskFaultsUnderWorkRunAgain(t *testing.T) {
 	l := startLive(t, Config{Seed: 5, Origin: time.Now(), InputLogBytesMax: 64 << 20})
 	ctx := within(t, 60*time.Second)

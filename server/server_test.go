@@ -97,7 +97,8 @@ func TestForeignHostNamesGetNothing(t *testing.T) {
 	server, commands, _ := serve(t, nil)
 	for _, host := range []string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
 		"evil.example:8080", "[::2]:80", "0.0.0.0", "localhost@evil.example", "169.254.169.254",
-		"127.0.0.1:80/evil", "127.0.0.1:80.evil.example", "xn--lcalhost-h4a", "LOCALHOST.", "1.1.1.1"} {
+		"127.0.0.1:80/evil", "127.0.0.1:80.evil.example", "xn--lcalhost-h4a", "LOCALHOST.",
+		"1.1.1.1"} {
 		for _, path := range []string{"/", "/healthz", "/static/js/x.js", "/api/worlds/main/state"} {
 			status, body := ask(t, server, "GET", path, "", map[string]string{"Host": host})
 			if status != http.StatusForbidden && status != http.StatusBadRequest {

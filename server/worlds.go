@@ -126,8 +126,8 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) bool {
 			Detail: "Open the address with the token that was printed when the server started."}
 		if r.URL.Query().Has("token") {
 			p.Title = "This link is not valid any more"
-			p.Detail = "Each start of the server gives new ones: ask for the new one, or open the " +
-				"address that was printed when the server started."
+			p.Detail = "Each start of the server gives new ones: ask for the new one, or open " +
+				"the address that was printed when the server started."
 		}
 		s.problem(w, p)
 		return false

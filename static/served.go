@@ -13,8 +13,8 @@ import (
 
 // Served are the files as a browser gets them: one script for each page and one for what pages
 // share, and style sheets, all without what only readers of the source need. A map beside each of
-// them leads a browser's debugger back to the source; whoever serves a file names its map. It is made
-// once, at start, so that nothing built lies in the repository.
+// them leads a browser's debugger back to the source; whoever serves a file names its map. It is
+// made once, at start, so that nothing built lies in the repository.
 type Served struct{ files map[string][]byte }
 
 // ReadFile gives a file by its path below /static/.

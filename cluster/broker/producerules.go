@@ -73,8 +73,9 @@ func (r *topicRules) refuseRecords(batch *Batch, nowMs, aheadMs int64) *record.I
 	return bad
 }
 
-// fit makes a batch what the topic stores: with the largest timestamp that its records really have and
-// the topic's type of timestamps, and in its own codec. Most batches are that already, and are not touched.
+// fit makes a batch what the topic stores: with the largest timestamp that its records really have
+// and the topic's type of timestamps, and in its own codec. Most batches are that already, and are
+// not touched.
 func (r *topicRules) fit(batch *Batch) error {
 	facts := &batch.Facts
 	if !r.logAppendTime &&

@@ -62,8 +62,8 @@ func ReadMetaProperties(files disk.FS) (MetaProperties, error) {
 	}
 	m.ClusterID, m.NodeID = properties["cluster.id"], event.NodeID(id)
 	if m.ClusterID == "" {
-		return m, fmt.Errorf("commitlog: %s: there is no cluster.id; a damaged file may be removed, it "+
-			"is made anew", metaPropertiesFile)
+		return m, fmt.Errorf("commitlog: %s: there is no cluster.id; a damaged file may be "+
+			"removed, it is made anew", metaPropertiesFile)
 	}
 	if text := properties["directory.id"]; text != "" {
 		if m.DirectoryID, err = event.ParseUUID(text); err != nil {

@@ -54,8 +54,8 @@ func (l *Log) OffsetForTimestamp(timestamp int64) (TimestampOffset, error) {
 	return noTimestampOffset, nil
 }
 
-// offsetOfMaxTimestamp finds the first record that carries the log's largest timestamp; as in Kafka,
-// also below the log start offset, as long as its segment is there.
+// offsetOfMaxTimestamp finds the first record that carries the log's largest timestamp; as in
+// Kafka, also below the log start offset, as long as its segment is there.
 func (l *Log) offsetOfMaxTimestamp() (TimestampOffset, error) {
 	var newest *segment
 	for _, s := range l.segments {
@@ -70,8 +70,8 @@ func (l *Log) offsetOfMaxTimestamp() (TimestampOffset, error) {
 	return l.findTimestamp(newest, position, newest.maxTimestamp, 0)
 }
 
-// findTimestamp searches a segment from a position on, but for offsets below from: first the batch by
-// its largest timestamp, then the record in it, for which the batch is inflated.
+// findTimestamp searches a segment from a position on, but for offsets below from: first the batch
+// by its largest timestamp, then the record in it, for which the batch is inflated.
 func (l *Log) findTimestamp(s *segment, position, timestamp int64, from event.Offset) (
 	TimestampOffset, error) {
 	batches := scan(s.log, position, s.written, l.chunk)

@@ -16,8 +16,11 @@ import (
 func (a *active) describeQuorum(call *world.Call, req *kmsg.DescribeQuorumRequest) {
 	resp := req.ResponseKind().(*kmsg.DescribeQuorumResponse)
 	resp.ErrorMessage = new(string)
-	isRight := len(req.Topics) == 1 && req.Topics[0].Topic == metadataTopic &&
-		len(req.Topics[0].Partitions) == 1 && req.Topics[0].Partitions[0].Partition == metadataLogIndex
+	isRight := false
+	if len(req.Topics) == 1 && len(req.Topics[0].Partitions) == 1 {
+		asked := &req.Topics[0]
+		isRight = asked.Topic == metadataTopic && asked.Partitions[0].Partition == metadataLogIndex
+	}
 	for _, t := range req.Topics {
 		topic := kmsg.NewDescribeQuorumResponseTopic()
 		topic.Topic = t.Topic

@@ -123,8 +123,8 @@ func (a *active) checkRoom(image *metadata.Image, assignments [][]event.NodeID) 
 	if present+further <= a.c.cfg.ReplicasMax {
 		return nil
 	}
-	return refuse(kerr.PolicyViolation.Code, fmt.Sprintf("There are %d replicas, and %d more are asked "+
-		"for: together more than the %d for which this process may have files open (ulimit -n).",
+	return refuse(kerr.PolicyViolation.Code, fmt.Sprintf("There are %d replicas, and %d more are "+
+		"asked for: together more than the %d for which this process may have files open (ulimit -n).",
 		present, further, a.c.cfg.ReplicasMax))
 }
 

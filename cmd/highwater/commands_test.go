@@ -130,7 +130,8 @@ func TestSavedTraceSaysWhatTheRefereeFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := read.Header.Violations
-		if !read.Header.Judged || read.Header.Minor != 2 || len(found) != want || read.Header.Seed == 0 {
+		if !read.Header.Judged || read.Header.Minor != 2 || len(found) != want ||
+			read.Header.Seed == 0 {
 			t.Errorf("%s: header %+v", name, read.Header)
 		}
 		code := exitGood

@@ -55,7 +55,8 @@ func TestTraceReadsBackAndWritesTheSameBytes(t *testing.T) {
 func TestVerdictOfAPartNamesOnlyItsOwnEvents(t *testing.T) {
 	found := []Violation{{Seq: 4, Promise: "a"}, {Seq: 9, Promise: "b"}}
 	part := Header{Seed: 7}.WithVerdict(found, 5, 101)
-	if !part.Judged || part.Minor != 2 || part.Last != 101 || len(part.Violations) != 1 || part.Violations[0].Seq != 9 {
+	if !part.Judged || part.Minor != 2 || part.Last != 101 || len(part.Violations) != 1 ||
+		part.Violations[0].Seq != 9 {
 		t.Errorf("the header is %+v", part)
 	}
 	var copied bytes.Buffer

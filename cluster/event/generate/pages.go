@@ -31,8 +31,8 @@ func eventsPage() []byte {
 		"without gaps, `at` is\nvirtual nanoseconds since the world started, `cause` is the seq " +
 		"of the event or message that led to it.\n64-bit values are strings.\n\n")
 	b.WriteString("A trace file has a header in its first line, `{highwater: \"trace\", version, minor, " +
-		"seed, origin,\nsoftware, judged, violations, last}`, the state before the first event in the second, " +
-		"unless that is event 1,\nand then an event a line. Since minor version 1 `judged` says that " +
+		"seed, origin,\nsoftware, judged, violations, last}`, the state before the first event in " +
+		"the second, unless that is event 1,\nand then an event a line. Since minor version 1 `judged` says that " +
 		"the referee saw all of it, and\n`violations` are what it found, `{seq, promise, text}` each; " +
 		"a page shows them. Since minor version 2 `last` is the number of the last event.\n")
 	area := ""
