@@ -173,3 +173,33 @@ func TestFileThatCannotBeReadAtTheStartIsNotTakenForDamaged(t *testing.T) {
 		}
 	}
 }
+
+// A broker that stops before it has opened its logs knows nothing of them: after a crash before, they
+// are not clean for that.
+func TestStopBeforeTheLogsAreOpenIsNotClean(t *testing.T) {
+	for _, before := range []string{"power cut", "clean stop"} {
+		c, _ := start(t, Config{Seed: 23, Latency: time.Millisecond})
+		d := drive(t, c)
+		d.ready()
+		d.topic("orders", "1", 1, 2, 3)
+		stopped := func() {
+			must(t, c.Stop(1))
+			d.until("the stop", time.Minute, func() bool { return !c.Alive(1) })
+		}
+		if before == "power cut" {
+			must(t, c.PowerCut(1))
+		} else {
+			stopped()
+		}
+		for _, controller := range c.Controllers() {
+			must(t, c.Cut(1, controller, true))
+		}
+		must(t, c.Restart(1))
+		c.World().RunFor(time.Second)
+		stopped()
+		_, marked := filesOf(t, c.disks[1], ".")[".kafka_cleanshutdown"]
+		if marked != (before == "clean stop") {
+			t.Errorf("after a %s: marked as clean: %v", before, marked)
+		}
+	}
+}

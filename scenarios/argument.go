@@ -253,6 +253,9 @@ func parseClock(w word) (time.Duration, *Error) {
 		text, sign = text[1:], -1
 	}
 	d, err := duration(word{w.position, text})
+	if d == 0 && err != nil && strings.Contains(err.Message, "longer than") {
+		return 0, err
+	}
 	if err != nil {
 		return 0, inputError(w.position, "%q is no change of a clock", w.text).
 			example("+1h, -5s or rate=2")

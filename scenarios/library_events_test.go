@@ -29,6 +29,8 @@ func noScenarioShows() map[event.Kind]string {
 		event.KindPartitionAnswered:  several,
 		event.KindClientConnected:    outside,
 		event.KindClientDisconnected: outside,
+		event.KindCommandFailed: "a scenario that has it fails; " +
+			"scenarios.TestFailedCommandLeavesAnEvent sees it",
 		event.KindRecordingTruncated: "it takes more events than a scenario has; " +
 			"lesson.TestFullRecordingIsToldInTheTrace sees it",
 	}

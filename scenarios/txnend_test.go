@@ -11,6 +11,16 @@ func TestATransactionThatLacksARecordIsNotCommitted(t *testing.T) {
 		"expect values(\"a-0\") == [\"y\"]\n")
 }
 
+// Whom the group threw out since may not put its positions into a transaction: another one has the
+// partition by now.
+func TestAConsumerWithoutItsMembershipSendsNoOffsets(t *testing.T) {
+	holds(t, "topic in replicas=1,2,3", "send in value=x times=3",
+		"consumer c topic=in group=g from=earliest manual session.timeout.ms=6000",
+		"producer t transactional=tt", "poll c", "txn t begin", "cut c-1", "cut c-2", "cut c-3",
+		"sleep 15s", "heal all", "sleep 5s", "txn t offsets of=c -> UNKNOWN_MEMBER_ID",
+		"txn t abort")
+}
+
 // A follower whose leader has deleted all that it had, a transaction's begin too, begins anew above it.
 func TestAFollowerThatBeginsAnewKnowsOfNoTransactionBefore(t *testing.T) {
 	holds(t, "topic a replicas=1,2,3 min.insync.replicas=1 internal.segment.bytes=300",

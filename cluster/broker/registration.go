@@ -160,6 +160,9 @@ func (b *Broker) CloseCleanly() error {
 		commitlog.WriteOffsetCheckpoint(b.disk, c.recoveryPoint.file, ends)); err != nil {
 		return err
 	}
+	if !c.clean && !b.metadata.settled {
+		return nil // a log that was never opened may still have to be recovered (KAFKA-10471)
+	}
 	return commitlog.WriteCleanShutdown(b.disk, b.session.epoch)
 }
 

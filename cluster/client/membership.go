@@ -25,11 +25,17 @@ type membership struct {
 	coordinator coordinator
 	id          string
 	generation  int32
-	state       string
-	rejoin      bool // to be joined anew by the next poll
-	lost        bool // what is owned was given to others without asking
-	round       int  // answers to an older join do not count
-	protocol    string
+	// last is the member of the last completed join: that is whom a transaction's offsets are
+	// sent for, so that one who was thrown out since is refused (Java's groupMetadata).
+	last struct {
+		id         string
+		generation int32
+	}
+	state    string
+	rejoin   bool // to be joined anew by the next poll
+	lost     bool // what is owned was given to others without asking
+	round    int  // answers to an older join do not count
+	protocol string
 	// divided are the sizes of the topics that this member divided as the group's leader, nil of
 	// another.
 	divided   map[string]int32
@@ -39,7 +45,7 @@ type membership struct {
 }
 
 func (m *membership) init(c *Consumer) {
-	m.c, m.generation, m.state = c, -1, memberUnjoined
+	m.c, m.generation, m.last.generation, m.state = c, -1, -1, memberUnjoined
 	m.coordinator = coordinatorOf(0, c.config.Group)
 }
 
@@ -226,6 +232,7 @@ func (m *membership) adopt(assignment *kmsg.ConsumerMemberAssignment) {
 			keys = append(keys, key)
 		}
 	}
+	m.last.id, m.last.generation = m.id, m.generation
 	m.move(memberStable, "assigned", event.RuleGroupAssignmentStored)
 	var revoked []topicPartition
 	for _, p := range c.positions {

@@ -23,7 +23,8 @@ type GroupOffsets struct {
 func (c *Consumer) GroupOffsets() GroupOffsets {
 	g := GroupOffsets{group: c.config.Group, generation: -1}
 	if c.subscribes() {
-		g.member, g.generation, g.instance = c.member.id, c.member.generation, c.member.instance()
+		last := c.member.last
+		g.member, g.generation, g.instance = last.id, last.generation, c.member.instance()
 	}
 	for _, p := range c.positions {
 		if p.next >= 0 {

@@ -153,6 +153,16 @@ func (c *Call) hand(body any) {
 	}
 }
 
+// anyLag says whether a node's disk is slow or will fail.
+func (w *World) anyLag() bool {
+	for _, id := range w.order {
+		if w.nodes[id].lag > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *World) lagOf(id event.NodeID) int64 {
 	if n := w.nodes[id]; n != nil {
 		return int64(n.lag)

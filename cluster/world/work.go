@@ -40,6 +40,11 @@ func (e *Env) Work(name string, cost time.Duration, f func() any, done func(any)
 	e.works.add(func() {
 		w.mail.post(Inbound{kind: inboundWork, id: t.id, result: f()})
 	})
+	if w.anyLag() {
+		// A disk fails once for all that use it: what the work meets must not be met by the loop, or
+		// be met by it before, at a moment of the wall clock.
+		e.AwaitWork()
+	}
 }
 
 // AwaitWork waits until everything that the node asked for has been done, though nobody was told

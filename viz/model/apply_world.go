@@ -54,6 +54,7 @@ func (s *State) applyWorld(c *event.Chunk, r *event.Record) {
 	case event.KindCommandRan:
 		e := c.CommandRan(r)
 		s.Command = &Command{Command: e.Command, By: e.By, At: r.At, Seq: r.Seq}
+	case event.KindCommandFailed: // it changes nothing
 	default:
 		if n := s.node(r.Node); n != nil {
 			s.applyNode(n, c, r)

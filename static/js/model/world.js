@@ -53,6 +53,7 @@ export function applyWorld(state, event) {
 		case "WorldStarted": return worldStarted(state, f);
 		case "CommandRan":
 			state.lastCommand = { command: f.command, by: f.by, at: event.at, seq: event.seq };
+		case "CommandFailed":
 			return;
 	}
 	const node = nodeAt(state, event.node);

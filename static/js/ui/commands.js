@@ -34,9 +34,10 @@ function renew() {
  *  @returns {Promise<object>} the answer's fields, with ok and status */
 export async function ask(path, body) {
 	try {
-		const change = { method: 'POST', body: JSON.stringify(body),
-			headers: { 'Content-Type': 'application/json', 'X-Highwater-Token': ownToken() } };
-		const response = await fetch(path, body ? change : {});
+		const headers = { 'X-Highwater-Token': ownToken() };
+		if (body) headers['Content-Type'] = 'application/json';
+		const response = await fetch(path,
+			{ headers, method: body ? 'POST' : 'GET', body: body && JSON.stringify(body) });
 		const answer = await response.json().catch(() => ({}));
 		const { ok, status } = response;
 		if (status === 401) renew();

@@ -97,10 +97,8 @@ const session = createSession({
 	},
 	onStatus(status) {
 		if (status === 'connecting') return;
-		// A viewer's link may have ended with the program that gave it: then the server says so.
-		if (status === 'reconnecting' && !isPresenter()) {
-			ask(`${worldPath()}/help?token=${meta('viewer-token')}`);
-		}
+		// This page's token may have ended with the program that gave it: then the server says so.
+		ask(`${worldPath()}/help`);
 		room.renew();
 		lesson?.onStatus();
 	},
