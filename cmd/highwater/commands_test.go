@@ -198,6 +198,11 @@ func TestTraceCheckFindsWhatIsMissing(t *testing.T) {
 	back := strings.Replace(string(text), `"at":"`+lastTime(lines)+`"`, `"at":"5"`, 1)
 	out, _ = try(t, exitMistakes, "trace", "check", write(t, "back.trace", back))
 	contains(t, out, "goes back in time")
+	cut := write(t, "cut.trace", strings.Join(lines[:20], ""))
+	contains(t, second(try(t, exitBadInput, "trace", "diff", path, cut)), "line 21: the file is cut")
+	out, _ = try(t, exitMistakes, "trace", "check", cut)
+	contains(t, out, "line 21: the file is cut short here")
+	lines[0] = strings.Replace(lines[0], `"last"`, `"unknown"`, 1) // as a streamed trace has none
 	short := write(t, "short.trace", strings.Join(lines[:20], ""))
 	contains(t, first(try(t, exitMistakes, "trace", "diff", path, short)), "ends after 19")
 	try(t, exitBadInput, "trace", "check", write(t, "none.trace", "kill 1\n"))

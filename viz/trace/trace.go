@@ -220,7 +220,7 @@ func (t *Reader) Next() (Line, error) {
 	if text == nil {
 		var err error
 		text, err = t.readLine(LineMax)
-		if errors.Is(err, io.EOF) && t.Header.Last != 0 && t.last != t.Header.Last {
+		if errors.Is(err, io.EOF) && t.last < t.Header.Last {
 			err = t.cutShort()
 		}
 		if err != nil {

@@ -41,7 +41,7 @@ export async function readTrace(source) {
 	}
 	if (trace.header === null) throw new Error("line 1: the file is empty");
 	const { last } = trace.header;
-	if (last && trace.complete && last !== lastOf(trace)) {
+	if (trace.complete && Number(last ?? 0) > Number(lastOf(trace) ?? 0)) {
 		throw new Error(`line ${number + 1}: ${CUT_SHORT}`);
 	}
 	return trace;
