@@ -38,7 +38,8 @@ var letters = regexp.MustCompile(`(?m)^[A-Z]{100}$`)
 
 func readCommitted(ctx context.Context, l *lab) error {
 	out, err := l.tool(ctx, "", "console-consumer", "--topic", "t-txn", "--from-beginning",
-		"--timeout-ms", "4000", "--max-messages", fmt.Sprint(transactionalRecords),
+		// The first member of a group alone waits 3 s for others; the tool ends with the last record.
+		"--timeout-ms", "20000", "--max-messages", fmt.Sprint(transactionalRecords),
 		"--command-property", "isolation.level=read_committed")
 	if err != nil {
 		return err
