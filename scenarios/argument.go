@@ -252,15 +252,12 @@ func parseClock(w word) (time.Duration, *Error) {
 	case '-':
 		text, sign = text[1:], -1
 	}
-	d, err := duration(word{w.position, text})
-	if d == 0 && err != nil && strings.Contains(err.Message, "longer than") {
-		return 0, err
-	}
-	if err != nil {
+	d, ok := parseTime(text)
+	if !ok {
 		return 0, inputError(w.position, "%q is no change of a clock", w.text).
 			example("+1h, -5s or rate=2")
 	}
-	return sign * d, nil
+	return sign * d, checkDuration(word{w.position, text}, d)
 }
 
 func parseRate(w word) (float64, *Error) {

@@ -299,20 +299,31 @@ func outcomeNames() []string {
 
 // duration reads a time such as 15ms, 30s or 1m30s.
 func duration(w word) (time.Duration, *Error) {
-	d, err := time.ParseDuration(w.text)
-	if one, _ := time.ParseDuration(digits.ReplaceAllString(w.text, "1")); err != nil && one > 0 {
-		d, err = math.MaxInt64, nil // more than a duration can hold
-	}
-	if err != nil || d < 0 {
+	d, ok := parseTime(w.text)
+	if !ok {
 		return 0, inputError(w.position, "%q is not a time", w.text).example("15ms, 30s or 5m")
 	}
-	if d > durationMax {
-		return 0, inputError(w.position, "%s is longer than %s", w.text, durationMax)
+	return d, checkDuration(w, d)
+}
+
+// parseTime reads a time of any length; the longest stands for what no duration can hold.
+func parseTime(text string) (d time.Duration, ok bool) {
+	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, d >= 0
 	}
-	return d, nil
+	one, _ := time.ParseDuration(digits.ReplaceAllString(text, "1"))
+	return math.MaxInt64, one > 0
 }
 
 var digits = regexp.MustCompile("[0-9]+")
+
+func checkDuration(w word, d time.Duration) *Error {
+	if d > durationMax {
+		return inputError(w.position, "%s is longer than %s", w.text, durationMax)
+	}
+	return nil
+}
 
 // durationMax bounds every time: nothing that Kafka does takes longer than its retention.
 const durationMax = 30 * 24 * time.Hour

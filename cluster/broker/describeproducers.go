@@ -30,12 +30,12 @@ func (b *Broker) producersOf(topic string, index int32) (
 	p kmsg.DescribeProducersResponseTopicPartition) {
 	p = kmsg.NewDescribeProducersResponseTopicPartition()
 	p.Partition = index
-	h := b.held(topic, index)
 	if err := metadata.ValidateTopicName(topic); err != nil {
 		message := err.Error()
 		p.ErrorCode, p.ErrorMessage = kerr.InvalidTopicException.Code, &message
 		return p
 	}
+	h := b.held(topic, index)
 	switch {
 	case b.metadata.image.TopicByName(topic) == nil:
 		message := kerr.UnknownTopicOrPartition.Description

@@ -126,7 +126,9 @@ func (b *Broker) updateSession(s *fetchSession, f *fetchWait) {
 			known.epoch, known.lastEpoch = w.epoch, w.lastEpoch
 			continue
 		}
-		s.wanted = slices.DeleteFunc(s.wanted, func(x *wanted) bool { return x == known })
+		if known != nil {
+			s.wanted = slices.DeleteFunc(s.wanted, func(x *wanted) bool { return x == known })
+		}
 		s.wanted = append(s.wanted, w)
 		s.index[keyOf(w)] = w
 	}

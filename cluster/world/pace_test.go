@@ -9,14 +9,23 @@ import (
 	"highwater/cluster/event"
 )
 
+// running lets a live world's loop run; stop ends it, and returns when it has ended.
+func running(w *World) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { w.Run(ctx); close(done) }()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // Requests, and work that a disk has done, come in between steps; a person's commands fall between
 // two things of one instant. All of it runs again.
 func TestStepsLetInWhatWaitsAndRunAgain(t *testing.T) {
 	log := NewInputLog(1 << 20)
 	live, first := two(t, Config{Seed: 3, Live: true, Recorder: log})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { live.Run(ctx); close(done) }()
+	stop := running(live)
 	must(t, live.Do("", func() { live.SetPace(Pace{Rate: 1, Paused: true}) }))
 	edge := &answers{}
 	live.Post(ConnectedIn(2, event.FirstOutside, "127.0.0.1:1"))
@@ -33,8 +42,7 @@ func TestStepsLetInWhatWaitsAndRunAgain(t *testing.T) {
 	}
 	must(t, live.Do("", func() { live.SetPace(Pace{Rate: 1}) }))
 	must(t, live.Do("end", func() {}))
-	cancel()
-	<-done
+	stop()
 	again, second := two(t, Config{Seed: 3})
 	bytes, _ := log.Bytes()
 	err := again.Rerun(bytes, Rerun{
@@ -52,9 +60,7 @@ func TestStepsLetInWhatWaitsAndRunAgain(t *testing.T) {
 
 func TestPauseKeepsVirtualTimeStillAndLosesNothing(t *testing.T) {
 	w, _ := two(t, Config{Live: true})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { w.Run(ctx); close(done) }()
+	stop := running(w)
 	edge := &answers{}
 	var before, after time.Duration
 	must(t, w.Do("", func() { w.SetPace(Pace{Rate: 1, Paused: true}); before = w.Now() }))
@@ -68,8 +74,7 @@ func TestPauseKeepsVirtualTimeStillAndLosesNothing(t *testing.T) {
 	must(t, w.Do("", func() { w.SetPace(Pace{Rate: 1}) }))
 	must(t, w.Do("", func() {}))
 	must(t, w.Do("", func() {}))
-	cancel()
-	<-done
+	stop()
 	if len(edge.got) != 1 {
 		t.Errorf("after the pause there are %d answers", len(edge.got))
 	}
@@ -80,9 +85,7 @@ func TestPauseKeepsVirtualTimeStillAndLosesNothing(t *testing.T) {
 func TestCommandsBehindAPauseAreDoneAtOnce(t *testing.T) {
 	log := NewInputLog(1 << 20)
 	live, first := two(t, Config{Seed: 3, Live: true, Recorder: log})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { live.Run(ctx); close(done) }()
+	stop := running(live)
 	var did []string
 	command := func(text string, run func()) Inbound {
 		return Inbound{kind: inboundCommand, text: text, run: func() {
@@ -102,8 +105,7 @@ func TestCommandsBehindAPauseAreDoneAtOnce(t *testing.T) {
 		command("end", func() { live.End(); close(ended) }),
 		command("late", nil))
 	<-ended
-	cancel()
-	<-done
+	stop()
 	if !slices.Equal(did, []string{"pause", "work", "step", "end"}) {
 		t.Errorf("done were %v", did)
 	}

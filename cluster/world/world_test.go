@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -362,9 +361,7 @@ func (a *answers) Respond(_ *Call, body any) { a.got = append(a.got, body) }
 func TestLiveSessionRunsAgainFromItsInputLog(t *testing.T) {
 	log := NewInputLog(1 << 20)
 	live, first := two(t, Config{Seed: 3, Live: true, Recorder: log})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { live.Run(ctx); close(done) }()
+	stop := running(live)
 	edge := &answers{}
 	live.Post(ConnectedIn(2, event.FirstOutside, "127.0.0.1:1"))
 	for i := range 50 {
@@ -382,8 +379,7 @@ func TestLiveSessionRunsAgainFromItsInputLog(t *testing.T) {
 	if err := live.Do("", func() {}); err != nil {
 		t.Fatal(err)
 	}
-	cancel()
-	<-done
+	stop()
 	if len(edge.got) != 50 {
 		t.Fatalf("the live session gave %d answers", len(edge.got))
 	}

@@ -285,8 +285,7 @@ func (m *mainWorld) Batch(
 
 // untilReady waits until a controller is active and all brokers are unfenced. Where both kinds run it
 // waits for as long as that takes, as with many logs on a slow machine; without one of them there is
-// nothing to wait for. A clock that is to be slow or to go by steps
-// becomes so only then.
+// nothing to wait for. A clock that is to be slow or to go by steps becomes so only then.
 func (m *mainWorld) untilReady(ctx context.Context) error {
 	deadline := time.Now().Add(readyTimeout)
 	for reasons := m.missing(); len(reasons) > 0; reasons = m.missing() {

@@ -98,7 +98,7 @@ const session = createSession({
 	onStatus(status) {
 		if (status === 'connecting') return;
 		// This page's token may have ended with the program that gave it: then the server says so.
-		ask(`${worldPath()}/help`);
+		if (session.hasState) ask(`${worldPath()}/help`);
 		room.renew();
 		lesson?.onStatus();
 	},

@@ -83,8 +83,9 @@ function create(item, key, namespace) {
 
 function update(node, item) {
 	if (!item.tag) {
-		const text = String(item).replace(TURNS, '\ufffd');
-		if (node.data !== text) node.data = text;
+		if (node.given === item) return;
+		node.given = item;
+		node.data = String(item).replace(TURNS, '\ufffd');
 		return;
 	}
 	for (const name of Object.keys(node.given)) {
