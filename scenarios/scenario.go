@@ -108,16 +108,18 @@ func ParseScenario(file string, text []byte) (*Scenario, []Mistake) {
 		return r.scenario, r.mistakes
 	}
 	r.lines = strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
-	if !markdown {
+	hint := "write one command a line"
+	if markdown {
+		hint = "fence commands with ```highwater"
+		r.frontMatter()
+		r.body()
+	} else {
 		for i, line := range r.lines {
 			r.step(i+1, line)
 		}
-		return r.scenario, r.mistakes
 	}
-	r.frontMatter()
-	r.body()
 	if len(r.scenario.Steps) == 0 && len(r.mistakes) == 0 {
-		r.mistake(len(r.lines), 1, "fence commands with ```highwater", "the scenario has no steps")
+		r.mistake(len(r.lines), 1, hint, "the scenario has no steps")
 	}
 	return r.scenario, r.mistakes
 }

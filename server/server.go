@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"highwater/viz/hub"
 	"highwater/web"
@@ -156,15 +157,13 @@ func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.checkHost, harden)
+	r.Use(s.checkHost, harden, middleware.GetHead)
 	r.Get("/", s.page)
 	r.Get("/lesson/{scenario}", s.lessonPage)
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", s.readyz)
 	r.Get("/metrics", s.metrics)
-	static := http.StripPrefix("/static/", s.static())
-	r.Method(http.MethodGet, "/static/*", static)
-	r.Method(http.MethodHead, "/static/*", static)
+	r.Method(http.MethodGet, "/static/*", http.StripPrefix("/static/", s.static()))
 	r.With(s.checkReader).Get("/api/lessons", s.lessons)
 	r.With(s.checkReader, s.checkMutation).Post("/api/lessons", s.startLesson)
 	r.With(s.checkReader, s.checkMutation).Post("/api/room", s.present)

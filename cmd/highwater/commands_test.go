@@ -210,6 +210,7 @@ func TestTraceCheckFindsWhatIsMissing(t *testing.T) {
 	if !strings.Contains(out, "Command: kill 3") || strings.Count(out, "\n") != 13 {
 		t.Errorf("printed %s", out)
 	}
+	contains(t, second(try(t, exitGood, "trace", "show", path, "--node", "77")), "none of its ")
 	try(t, exitBadInput, "trace", "show", path, "--kind", "Nonsense")
 	try(t, exitBadInput, "trace", "explode", path)
 }
@@ -259,7 +260,16 @@ func TestScenariosAreListedShownAndLinted(t *testing.T) {
 	try(t, exitBadInput, "scenarios", "dance")
 }
 
+func TestAnEmptyScenarioIsRefused(t *testing.T) {
+	_, said := try(t, exitBadInput, "run", write(t, "empty.hw", "# nothing yet\n"))
+	contains(t, said, "empty.hw:2:1: ")
+	contains(t, said, "the scenario has no steps")
+}
+
 func TestVersionAndDoctorSpeak(t *testing.T) {
 	contains(t, first(try(t, exitGood, "version")), "highwater ")
 	contains(t, first(try(t, exitGood, "doctor")), "ok   cluster")
+	for _, name := range []string{"version", "doctor"} {
+		contains(t, second(try(t, exitBadInput, name, "now")), name+` takes no argument; "now" is one`)
+	}
 }

@@ -25,7 +25,7 @@ type finding struct {
 // doctorCommand says whether this machine can run Highwater, and what it lacks.
 func doctorCommand(args []string, stdout, stderr io.Writer) int {
 	set := newFlags("doctor", "", stderr)
-	if _, code, ok := parseMixed(set, args); !ok {
+	if code, ok := parseAlone(set, args); !ok {
 		return code
 	}
 	code := exitGood

@@ -86,6 +86,17 @@ func parseMixed(set *flag.FlagSet, args []string) (rest []string, code int, ok b
 	return rest, exitGood, true
 }
 
+// parseAlone is parseMixed for a command that takes flags and nothing else.
+func parseAlone(set *flag.FlagSet, args []string) (code int, ok bool) {
+	rest, code, ok := parseMixed(set, args)
+	if ok && len(rest) > 0 {
+		name := strings.TrimPrefix(set.Name(), "highwater ")
+		complain(set.Output(), "%s takes no argument; %q is one", name, rest[0])
+		return exitBadInput, false
+	}
+	return code, ok
+}
+
 // meant is a hint at the nearest of the valid words, or nothing.
 func meant(word string, valid ...string) string {
 	if near := scenarios.Nearest(word, valid); near != "" {

@@ -63,11 +63,11 @@ func serveCommand(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	m, err := startMain(flags, stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, "highwater:", err)
+		complain(stderr, "%v%s", err, advice(err))
 		return 1
 	}
 	if err := m.untilReady(ctx); err != nil {
-		fmt.Fprintln(stderr, "highwater:", err)
+		complain(stderr, "%v%s", err, advice(err))
 		m.close()
 		return 1
 	}
@@ -82,6 +82,14 @@ func serveCommand(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// advice is what to do about an error that does not say it itself.
+func advice(err error) string {
+	if errors.Is(err, syscall.EMFILE) {
+		return " (ulimit -n is the number of files that may be open; 1024 are enough to begin with)"
+	}
+	return ""
 }
 
 // closeInTime stops cleanly, but not for ever: whoever interrupts a program wants it to end.

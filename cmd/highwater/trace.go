@@ -312,16 +312,18 @@ func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
 	}
 	defer t.file.Close() // it was only read
 	narrator, err := t.narrator()
-	out := bufio.NewWriter(stdout)
+	out, shown, events := bufio.NewWriter(stdout), 0, 0
 	for err == nil {
 		var line trace.Line
 		if line, err = t.next(); err != nil {
 			break
 		}
+		events++
 		narrator.Hear(line)
 		if !f.wants(t.chunk, line) {
 			continue
 		}
+		shown++
 		if f.json {
 			_, err = fmt.Fprintf(out, "%s\n", line.Raw)
 			continue
@@ -332,6 +334,9 @@ func (f *showFlags) run(name string, stdout, stderr io.Writer) int {
 	if flushed := out.Flush(); flushed != nil || !errors.Is(err, io.EOF) {
 		complain(stderr, "%s: %v", name, errors.Join(err, flushed))
 		return exitMistakes
+	}
+	if shown == 0 {
+		complain(stderr, "%s: none of its %d events is one of those asked for", name, events)
 	}
 	return exitGood
 }

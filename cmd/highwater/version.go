@@ -12,7 +12,7 @@ import (
 // versionCommand prints the version, and which commit it was built from when that is known.
 func versionCommand(args []string, stdout, stderr io.Writer) int {
 	set := newFlags("version", "", stderr)
-	if _, code, ok := parseMixed(set, args); !ok {
+	if code, ok := parseAlone(set, args); !ok {
 		return code
 	}
 	fmt.Fprintf(stdout, "highwater %s", cluster.Version)
