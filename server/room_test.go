@@ -206,3 +206,19 @@ func TestEveryStreamHearsWhereThePresenterIs(t *testing.T) {
 		t.Errorf("who comes late hears of %d viewers and %+v", viewers, p)
 	}
 }
+
+func TestWhoseWorldIsGoneHearsWhereThePresenterIs(t *testing.T) {
+	server, _, _ := serve(t, withViewers)
+	if status, answer := ask(t, server, "POST", "/api/room", `{"world":"main"}`,
+		map[string]string{"Content-Type": jsonType}); status != 200 {
+		t.Fatalf("%d %s", status, answer)
+	}
+	gone := "/api/worlds/kill-leader-1/events"
+	if _, p := roomStream(t, server.URL+gone+"?token="+lookToken)(); p == nil || p.World != "main" {
+		t.Errorf("the viewer hears %+v", p)
+	}
+	status, answer := ask(t, server, "GET", gone, "", nil)
+	if status != http.StatusNotFound || !strings.Contains(answer, "kill-leader-1") {
+		t.Errorf("the presenter hears %d %s", status, answer)
+	}
+}

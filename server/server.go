@@ -168,30 +168,36 @@ func (s *Server) routes() http.Handler {
 	r.With(s.checkReader, s.checkMutation).Post("/api/lessons", s.startLesson)
 	r.With(s.checkReader, s.checkMutation).Post("/api/room", s.present)
 	r.Route("/api/worlds/{world}", func(r chi.Router) {
-		r.Use(s.checkReader, s.findWorld)
-		r.Get("/state", s.state)
-		r.Get("/trace", s.trace)
-		r.Get("/violations", s.violations)
-		r.Get("/batch", s.batch)
-		r.Get("/help", s.help)
-		r.Get("/why", s.why)
-		r.Get("/passport", s.passport)
+		r.Use(s.checkReader)
 		r.Get("/events", s.events)
-		r.Get("/scenario", s.saved)
-		r.Get("/lesson", s.lesson)
-		r.Group(func(r chi.Router) {
-			r.Use(s.checkMutation)
-			r.Post("/commands", s.commands)
-			r.Post("/steps/next", s.nextStep)
-			r.Post("/reset", s.resetLesson)
-			r.Post("/free", s.freePlay)
-		})
+		r.Group(s.ofWorld)
 	})
 	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
 		s.problem(w, web.Problem{Status: http.StatusNotFound, Title: "Nothing is here",
 			Detail: "The cluster's page is at /."})
 	})
 	return r
+}
+
+// ofWorld are the routes that need their world to be there.
+func (s *Server) ofWorld(r chi.Router) {
+	r.Use(s.findWorld)
+	r.Get("/state", s.state)
+	r.Get("/trace", s.trace)
+	r.Get("/violations", s.violations)
+	r.Get("/batch", s.batch)
+	r.Get("/help", s.help)
+	r.Get("/why", s.why)
+	r.Get("/passport", s.passport)
+	r.Get("/scenario", s.saved)
+	r.Get("/lesson", s.lesson)
+	r.Group(func(r chi.Router) {
+		r.Use(s.checkMutation)
+		r.Post("/commands", s.commands)
+		r.Post("/steps/next", s.nextStep)
+		r.Post("/reset", s.resetLesson)
+		r.Post("/free", s.freePlay)
+	})
 }
 
 func (s *Server) isStatic(name string) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/go-chi/chi/v5"
 )
 
 const (
@@ -28,6 +29,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
+	world, gone := s.world(chi.URLParam(r, "world"))
+	if gone != nil && s.roleOf(r) != viewer {
+		writeError(w, http.StatusNotFound, gone)
+		return
+	}
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
 		http.Error(w, "highwater: too many viewers", http.StatusServiceUnavailable)
@@ -41,6 +47,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer conn.CloseNow()
+	if gone != nil {
+		s.tellWhere(r.Context(), conn)
+		return
+	}
 	conn.SetReadLimit(streamReadMax)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -51,7 +61,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		defer s.room.leave()
 	}
 	go s.tellRoom(ctx, conn, cancel)
-	stream := worldOf(r).Hub.Watch(from, r.URL.Query().Get("run"))
+	stream := world.Hub.Watch(from, r.URL.Query().Get("run"))
 	defer stream.Close()
 	for {
 		frame, err := stream.Next(ctx)
@@ -63,6 +73,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// tellWhere tells a viewer whose world is gone, as after a restart in a lesson, where the presenter
+// is, and ends the stream.
+func (s *Server) tellWhere(ctx context.Context, conn *websocket.Conn) {
+	viewers, p, _ := s.room.now()
+	if err := s.write(ctx, conn, s.roomFrame(viewers, p)); err != nil {
+		return
+	}
+	conn.Close(websocket.StatusGoingAway, "this world is gone")
 }
 
 // write sends one frame; a viewer that does not take it in time is let go and may come back.

@@ -72,7 +72,7 @@ export function connect(handlers) {
 		} catch {
 			return reopen("the server sent what is no JSON");
 		}
-		failures = 0;
+		if (frame.type !== "room") failures = 0; // which also comes where the world is gone
 		switch (frame.type) {
 			case "snapshot":
 				run = frame.run ?? "";
