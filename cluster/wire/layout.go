@@ -11,9 +11,10 @@ const (
 	fixed      kind = iota
 	text            // a string with its length in front
 	textOrNull      // whose length may be negative
-	blob            // bytes with their length in front, which -1 makes empty
+	blob            // bytes with their length in front
 	blobOrNull      // whose length may be negative
 	array           // a count and that many elements
+	arrayOrNull     // whose count may be negative
 	optional        // a byte that says whether a structure follows
 	tags            // tagged fields
 )
@@ -45,7 +46,8 @@ type walk struct {
 	unknown  int
 }
 
-// checkCounts refuses a body whose lengths and counts its bytes cannot hold. Decoders allocate for
+// checkCounts refuses a body whose lengths and counts its bytes cannot hold, and null where Kafka
+// knows none, which kmsg would take as empty. Decoders allocate for
 // an array before they see its elements, so this comes first.
 func checkCounts(key, version int16, flexible bool, body []byte) error {
 	w := walk{reader: reader{b: body}, version: version, flexible: flexible}
@@ -73,13 +75,13 @@ func (w *walk) fields(list []field) {
 		case textOrNull:
 			w.bytes(w.length(w.flexible, false))
 		case blob:
-			if n := w.length(w.flexible, true); n != -1 {
-				w.take(n)
-			}
+			w.take(w.length(w.flexible, true))
 		case blobOrNull:
 			w.bytes(w.length(w.flexible, true))
 		case array:
-			w.array(f.of)
+			w.array(w.reader.elements(w.flexible, 1), f.of)
+		case arrayOrNull:
+			w.array(w.count(w.flexible, 1), f.of)
 		case optional:
 			if w.int8() != -1 {
 				w.fields(f.of)
@@ -90,8 +92,7 @@ func (w *walk) fields(list []field) {
 	}
 }
 
-func (w *walk) array(of []field) {
-	n := w.count(w.flexible, 1)
+func (w *walk) array(n int, of []field) {
 	if w.elements += n; w.elements > elementsMax {
 		w.fail(fmt.Errorf("more than %d elements in one request", elementsMax))
 	}

@@ -182,6 +182,30 @@ func TestMalformedBodiesAllocateNoMoreThanTwiceTheirBytes(t *testing.T) {
 	}
 }
 
+func TestNullIsRefusedWhereKafkaKnowsNone(t *testing.T) {
+	p := parser{inflaters: newInflaters(1 << 20)}
+	null := []byte{0xff, 0xff, 0xff, 0xff}
+	group := []byte("\x00\x01g\x00\x00\x00\x01\x00\x01m") // a generation and a member
+	for _, c := range []struct {
+		key, version int16
+		body         []byte
+		refused      bool
+	}{
+		{3, 0, null, true}, // before version 1 an empty array meant all topics
+		{3, 1, null, false},
+		{9, 1, append([]byte("\x00\x01g"), null...), true},
+		{9, 2, append([]byte("\x00\x01g"), null...), false},
+		{14, 0, append(group, null...), true},
+		{14, 0, append(group, 0, 0, 0, 0), false},
+		{20, 1, append(null, 0, 0, 0, 9), true},
+	} {
+		_, err := p.other(&header{key: c.key, version: c.version, body: c.body})
+		if (err != nil) != c.refused || err != nil && !errors.Is(err, errNull) {
+			t.Errorf("%s version %d of % x: %v", Name(c.key), c.version, c.body, err)
+		}
+	}
+}
+
 func TestManyUnknownTagsAndElementsAreRefused(t *testing.T) {
 	p := parser{inflaters: newInflaters(1 << 20)}
 	request := kmsg.NewPtrMetadataRequest()

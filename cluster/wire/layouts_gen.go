@@ -277,7 +277,13 @@ var layoutListOffsetsRequest = []field{
 }
 
 var layoutMetadataRequest = []field{
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 0, kind: array, of: []field{
+		{from: 10, to: 0, kind: fixed, size: 16},
+		{from: 0, to: 9, kind: text},
+		{from: 10, to: 0, kind: textOrNull},
+		{from: 0, to: 0, kind: tags},
+	}},
+	{from: 1, to: 95, kind: arrayOrNull, of: []field{
 		{from: 10, to: 95, kind: fixed, size: 16},
 		{from: 0, to: 9, kind: text},
 		{from: 10, to: 95, kind: textOrNull},
@@ -313,7 +319,14 @@ var layoutOffsetCommitRequest = []field{
 
 var layoutOffsetFetchRequest = []field{
 	{from: 0, to: 7, kind: text},
-	{from: 0, to: 7, kind: array, of: []field{
+	{from: 0, to: 1, kind: array, of: []field{
+		{from: 0, to: 1, kind: text},
+		{from: 0, to: 1, kind: array, of: []field{
+			{from: 0, to: 1, kind: fixed, size: 4},
+		}},
+		{from: 0, to: 1, kind: tags},
+	}},
+	{from: 2, to: 7, kind: arrayOrNull, of: []field{
 		{from: 0, to: 7, kind: text},
 		{from: 0, to: 7, kind: array, of: []field{
 			{from: 0, to: 7, kind: fixed, size: 4},
@@ -324,7 +337,7 @@ var layoutOffsetFetchRequest = []field{
 		{from: 0, to: 95, kind: text},
 		{from: 9, to: 95, kind: textOrNull},
 		{from: 9, to: 95, kind: fixed, size: 4},
-		{from: 0, to: 95, kind: array, of: []field{
+		{from: 0, to: 95, kind: arrayOrNull, of: []field{
 			{from: 8, to: 9, kind: text},
 			{from: 10, to: 95, kind: fixed, size: 16},
 			{from: 0, to: 95, kind: array, of: []field{
@@ -631,7 +644,7 @@ var layoutDescribeConfigsRequest = []field{
 	{from: 0, to: 95, kind: array, of: []field{
 		{from: 0, to: 95, kind: fixed, size: 1},
 		{from: 0, to: 95, kind: text},
-		{from: 0, to: 95, kind: array, of: []field{
+		{from: 0, to: 95, kind: arrayOrNull, of: []field{
 			{from: 0, to: 95, kind: text},
 		}},
 		{from: 0, to: 95, kind: tags},
@@ -672,7 +685,7 @@ var layoutAlterReplicaLogDirsRequest = []field{
 }
 
 var layoutDescribeLogDirsRequest = []field{
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
@@ -691,7 +704,7 @@ var layoutCreatePartitionsRequest = []field{
 	{from: 0, to: 95, kind: array, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: fixed, size: 4},
-		{from: 0, to: 95, kind: array, of: []field{
+		{from: 0, to: 95, kind: arrayOrNull, of: []field{
 			{from: 0, to: 95, kind: array, of: []field{
 				{from: 0, to: 95, kind: fixed, size: 4},
 			}},
@@ -729,7 +742,7 @@ var layoutExpireDelegationTokenRequest = []field{
 }
 
 var layoutDescribeDelegationTokenRequest = []field{
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: tags},
@@ -746,7 +759,7 @@ var layoutDeleteGroupsRequest = []field{
 
 var layoutElectLeadersRequest = []field{
 	{from: 1, to: 95, kind: fixed, size: 1},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
@@ -780,7 +793,7 @@ var layoutAlterPartitionAssignmentsRequest = []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
-			{from: 0, to: 95, kind: array, of: []field{
+			{from: 0, to: 95, kind: arrayOrNull, of: []field{
 				{from: 0, to: 95, kind: fixed, size: 4},
 			}},
 			{from: 0, to: 95, kind: tags},
@@ -792,7 +805,7 @@ var layoutAlterPartitionAssignmentsRequest = []field{
 
 var layoutListPartitionReassignmentsRequest = []field{
 	{from: 0, to: 95, kind: fixed, size: 4},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
@@ -843,7 +856,7 @@ var layoutAlterClientQuotasRequest = []field{
 }
 
 var layoutDescribeUserSCRAMCredentialsRequest = []field{
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: tags},
 	}},
@@ -1082,7 +1095,7 @@ var layoutBrokerHeartbeatRequest = []field{
 			}},
 		}},
 		{from: 0, to: 95, of: []field{
-			{from: 0, to: 95, kind: array, of: []field{
+			{from: 0, to: 95, kind: arrayOrNull, of: []field{
 				{from: 0, to: 95, kind: fixed, size: 16},
 			}},
 		}},
@@ -1126,12 +1139,12 @@ var layoutConsumerGroupHeartbeatRequest = []field{
 	{from: 0, to: 95, kind: textOrNull},
 	{from: 0, to: 95, kind: textOrNull},
 	{from: 0, to: 95, kind: fixed, size: 4},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 	}},
 	{from: 1, to: 95, kind: textOrNull},
 	{from: 0, to: 95, kind: textOrNull},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: fixed, size: 16},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
@@ -1227,7 +1240,7 @@ var layoutShareGroupHeartbeatRequest = []field{
 	{from: 0, to: 95, kind: text},
 	{from: 0, to: 95, kind: fixed, size: 4},
 	{from: 0, to: 95, kind: textOrNull},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 	}},
 	{from: 0, to: 95, kind: tags},
@@ -1481,21 +1494,21 @@ var layoutStreamsGroupHeartbeatRequest = []field{
 		}},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
 		}},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
 		}},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: array, of: []field{
 			{from: 0, to: 95, kind: fixed, size: 4},
@@ -1508,18 +1521,18 @@ var layoutStreamsGroupHeartbeatRequest = []field{
 		{from: 0, to: 95, kind: fixed, size: 2},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: fixed, size: 4},
 		{from: 0, to: 95, kind: fixed, size: 8},
 		{from: 0, to: 95, kind: tags},
 	}},
-	{from: 0, to: 95, kind: array, of: []field{
+	{from: 0, to: 95, kind: arrayOrNull, of: []field{
 		{from: 0, to: 95, kind: text},
 		{from: 0, to: 95, kind: fixed, size: 4},
 		{from: 0, to: 95, kind: fixed, size: 8},
@@ -1541,7 +1554,7 @@ var layoutStreamsGroupDescribeRequest = []field{
 var layoutDescribeShareGroupOffsetsRequest = []field{
 	{from: 0, to: 95, kind: array, of: []field{
 		{from: 0, to: 95, kind: text},
-		{from: 0, to: 95, kind: array, of: []field{
+		{from: 0, to: 95, kind: arrayOrNull, of: []field{
 			{from: 0, to: 95, kind: text},
 			{from: 0, to: 95, kind: array, of: []field{
 				{from: 0, to: 95, kind: fixed, size: 4},

@@ -106,15 +106,30 @@ func (w writer) statements(list []ast.Stmt) {
 
 // block writes the fields of a block, which holds either an array or other statements.
 func (w writer) block(s *ast.BlockStmt) {
+	nullFrom := w.to + 1
 	for _, inner := range s.List {
-		if loop, is := inner.(*ast.RangeStmt); is {
-			fmt.Fprintf(w.b, "{from: %d, to: %d, kind: array, of: []field{\n", w.from, w.to)
-			writer{b: w.b, from: 0, to: w.to}.statements(loop.Body.List)
-			w.b.WriteString("}},\n")
+		switch inner := inner.(type) {
+		case *ast.IfStmt: // where null is told from empty
+			if text, is := strings.CutSuffix(expression(inner.Cond), "||l==0"); is {
+				nullFrom = max(w.from, number(strings.TrimPrefix(text, "version<")))
+			}
+		case *ast.RangeStmt:
+			writer{b: w.b, from: w.from, to: nullFrom - 1}.array("array", inner)
+			writer{b: w.b, from: nullFrom, to: w.to}.array("arrayOrNull", inner)
 			return
 		}
 	}
 	w.statements(s.List)
+}
+
+// array writes an array, unless it is in no version.
+func (w writer) array(kind string, loop *ast.RangeStmt) {
+	if w.from > w.to {
+		return
+	}
+	fmt.Fprintf(w.b, "{from: %d, to: %d, kind: %s, of: []field{\n", w.from, w.to, kind)
+	writer{b: w.b, from: 0, to: w.to}.statements(loop.Body.List)
+	w.b.WriteString("}},\n")
 }
 
 func (w writer) condition(s *ast.IfStmt) {
