@@ -229,11 +229,17 @@ func (b *Broker) answerFollower(s *followerSession, now bool) {
 			s.tell(pos)
 			continue
 		}
-		if f, ok := b.fetched(pos, left, s.bytesMax, response.BatchesMemory()); ok {
-			for _, batch := range f.Batches {
-				left -= len(batch.Bytes)
-			}
+		f, ok := b.fetched(pos, left, s.bytesMax, response.BatchesMemory())
+		for _, batch := range f.Batches {
+			left -= len(batch.Bytes)
+		}
+		if ok {
 			response.Partitions = append(response.Partitions, f)
+		}
+		if f.Code == 0 && !f.Diverging && len(f.Batches) == 0 && f.FirstOffset < f.LogEndOffset {
+			// What found no room comes with the next answer: its position, being what it was, does not
+			// come again.
+			s.tell(pos)
 		}
 	}
 	if cap(ready) > 0 && s.ready == nil {

@@ -1,0 +1,36 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+
+	"highwater/cluster/client"
+)
+
+// A follower's answer has room for the batches of one partition and a part of the next one's: what
+// found no room has to come with the next answers, though the follower's position stays what it was.
+func TestAFollowerCatchesUpOnPartitionsThatFoundNoRoom(t *testing.T) {
+	large := strings.Repeat("x", 400)
+	s := scenarioOf(t,
+		"topic a replicas=1,2,3;1,2,3;1,2,3 min.insync.replicas=2",
+		"kill 2",
+		"send a value="+large+" partition=0 times=7",
+		"send a value="+large+" partition=1 times=7",
+		"send a value="+large+" partition=2 times=7",
+		"restart 2",
+		`wait isr("a-0") == [1,2,3] && isr("a-1") == [1,2,3] && isr("a-2") == [1,2,3] within 10s`,
+		// In sync, but behind: what is acknowledged by the leader alone waits for the follower.
+		"pause 2",
+		"send a value="+large+" partition=0 times=7 acks=1",
+		"send a value="+large+" partition=1 times=7 acks=1",
+		"send a value="+large+" partition=2 times=7 acks=1",
+		"resume 2",
+		`wait hw("a-0") == 14 && hw("a-1") == 14 && hw("a-2") == 14 within 2s`,
+	)
+	s.Settings = append(s.Settings,
+		client.Setting{Name: "replica.fetch.response.max.bytes", Value: "1000"})
+	report, err := Play(t.Context(), s, Options{})
+	if err != nil || !report.OK {
+		t.Fatalf("%v %+v", err, report)
+	}
+}
