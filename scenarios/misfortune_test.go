@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"highwater/cluster"
+	"highwater/cluster/client"
 	"highwater/cluster/event"
 	"highwater/viz/audit"
 )
@@ -198,6 +199,32 @@ func (m *misfortune) mend() {
 	}
 }
 
+// whole checks that every partition is: all replicas are in sync and have all that there is.
+func (m *misfortune) whole() {
+	ends := map[string]event.Offset{}
+	for round := range 2 {
+		for _, topic := range m.c.Image().Topics() {
+			for _, p := range topic.Partitions {
+				name := fmt.Sprintf("%s-%d", topic.Name, p.Index)
+				if isr, _ := m.c.Isr(topic.Name, p.Index); len(isr) != len(p.Replicas) {
+					m.t.Errorf("of %v, which hold %s, only %v are in sync", p.Replicas, name, isr)
+				}
+				if round == 0 {
+					ends[name], _ = m.c.LogEndOffset(p.Leader, topic.Name, p.Index)
+					continue
+				}
+				for _, id := range p.Replicas {
+					if hw, _ := m.c.HighWatermarkOn(id, topic.Name, p.Index); hw < ends[name] {
+						m.t.Errorf("on broker %d the high watermark of %s is %d, want %d", id, name, hw,
+							ends[name])
+					}
+				}
+			}
+		}
+		m.sleep(5 * time.Second)
+	}
+}
+
 // judge reads everything back.
 func (m *misfortune) judge() {
 	there, read := map[string]bool{}, map[string]string{}
@@ -267,14 +294,20 @@ func (j judged) Publish(full *event.Chunk) *event.Chunk {
 func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
 	t.Helper()
 	sink := judged{newTracer(), audit.New()}
-	c, err := Open(&Scenario{Seed: seed}, Options{Events: sink, Survive: true})
+	s := &Scenario{Seed: seed}
+	segment := ""
+	if seed%3 == 0 { // answers and segments are full soon
+		s.Settings = []client.Setting{{Name: "replica.fetch.response.max.bytes", Value: "500"}}
+		segment = " internal.segment.bytes=1500"
+	}
+	c, err := Open(s, Options{Events: sink, Survive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m = &misfortune{t: t, c: c, e: Attach(c, nil, nil), dice: rand.New(rand.NewPCG(seed, 7)),
 		dark: seed%2 == 0}
 	m.sleep(2 * time.Second)
-	m.give(nil, "topic a replicas=1,2,3 min.insync.replicas=2")
+	m.give(nil, "topic a replicas=1,2,3 min.insync.replicas=2%s", segment)
 	m.give(nil, "topic keyed rf=3 cleanup.policy=compact internal.segment.bytes=500 "+
 		"min.cleanable.dirty.ratio=0.1")
 	m.sleep(time.Second)
@@ -287,6 +320,7 @@ func play(t *testing.T, seed uint64) (m *misfortune, recorded []byte) {
 		m.act(i)
 	}
 	m.mend()
+	m.whole()
 	m.judge()
 	for _, v := range sink.referee.Violations() {
 		t.Errorf("event %d breaks %s: %s", v.Seq, v.Promise, v.Text)
