@@ -62,11 +62,16 @@ type Row struct {
 	States    []Saying
 }
 
-// stateAnswer is the state of a message that answers another one.
-const stateAnswer = "answer"
+// stateAnswer is the state of a message that answers another one; stateSame is that of what is
+// after as it was before.
+const (
+	stateAnswer = "answer"
+	stateSame   = "same"
+)
 
 // Saying narrates what a kind's field after, or after and reason with a slash between, says, where
-// the kind's own narration would be no good sentence of it; or that a message is an answer.
+// the kind's own narration would be no good sentence of it; or that a message is an answer, or that
+// after is what before was.
 type Saying struct{ State, Narration string }
 
 // NarrationOf is what narrates an event with such fields.
@@ -76,8 +81,9 @@ func (r Row) NarrationOf(fields map[string]any) string {
 	if answers, _ := fields["answers"].(string); answers != "" && answers != "0" {
 		after = stateAnswer
 	}
+	before, _ := fields["before"].(string)
 	for _, s := range r.States {
-		if s.State == after || s.State == after+"/"+reason {
+		if s.State == stateSame && before == after || s.State == after || s.State == after+"/"+reason {
 			return s.Narration
 		}
 	}
@@ -158,7 +164,9 @@ var narrations = map[Kind]told{
 	KindLogStartOffsetMoved: {
 		narration: "On {node}, {topic}-{partition} now starts at offset {after}."},
 	KindLogTruncated: {
-		narration: "{node} cuts {topic}-{partition} from {before} back to {after}."},
+		narration: "{node} cuts {topic}-{partition} from {before} back to {after}.",
+		states: []Saying{{stateSame,
+			"{node} cuts {bytes} torn bytes off {topic}-{partition}, which ends at {after}."}}},
 	KindLeaderEpochStarted: {
 		narration: "{node} notes that epoch {leaderEpoch} of {topic}-{partition} starts at {startOffset}."},
 	KindLogSynced: {class: Detail,

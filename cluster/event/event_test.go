@@ -132,3 +132,13 @@ func BenchmarkEmit(b *testing.B) {
 		}
 	}
 }
+
+func TestATornTailIsToldByItsBytes(t *testing.T) {
+	row, _ := RowOf(KindLogTruncated)
+	for after, want := range map[string]string{"7": "{bytes} torn bytes", "5": "from {before} back to"} {
+		told := row.NarrationOf(map[string]any{"before": "7", "after": after})
+		if !strings.Contains(told, want) {
+			t.Errorf("from 7 to %s: %s", after, told)
+		}
+	}
+}

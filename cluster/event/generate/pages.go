@@ -136,13 +136,15 @@ func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
 		"const words = " + wordsOfSigns() + ";\n" +
-		"const spelled = (text) => text.replace(/[@%&+!^$]/g, (sign) => words[sign]);\n" +
+		"const spelled = (text) => text.replace(/[@%&+!^$*?]/g, (sign) => words[sign]);\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
 		"[name, make(row)]));\n" +
 		"const area = (area, rows) => each(spelled(rows), ([text]) =>\n" +
 		"\ttext[0] === \"~\" ? { area, class: \"detail\", narration: text.slice(1) } :\n" +
-		"\t{ area, class: \"fact\", narration: text });\n\n" +
+		"\t{ area, class: \"fact\", narration: text });\n" +
+		"const said = (rows) => Object.assign(Object.create(null), " +
+		"each(spelled(rows), ([text]) => text));\n\n" +
 		"export const kinds = {\n")
 	last := ""
 	for _, row := range event.Rows() {
@@ -165,11 +167,11 @@ func kindsModule() []byte {
 		if len(row.States) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: { __proto__: null,\n", row.Name)
+		fmt.Fprintf(&b, "%s: said(`\n", row.Name)
 		for _, s := range row.States {
-			fmt.Fprintf(&b, "%q: %q,\n", s.State, marked(row, s.Narration))
+			fmt.Fprintf(&b, "%s|%s\n", s.State, shortened(marked(row, s.Narration)))
 		}
-		b.WriteString("},\n")
+		b.WriteString("`),\n")
 	}
 	b.WriteString("};\n\nexport const rules = each(spelled(`\n")
 	for _, r := range event.Rules() {
@@ -187,7 +189,7 @@ func kindsModule() []byte {
 // signs stand for what narrations and error names say most often.
 var signs = []string{"{topic}-{partition}", "@", "{node}", "%", "INVALID_", "&", "DELEGATION_TOKEN_", "+",
 	"UNSUPPORTED_", "!", "ransaction", "^",
-	"offset", "$"}
+	"offset", "$", "AUTHORIZATION_FAILED", "*", "NOT_FOUND", "?"}
 
 func shortened(text string) string { return strings.NewReplacer(signs...).Replace(text) }
 

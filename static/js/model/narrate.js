@@ -43,10 +43,11 @@ export function narrate(event, nameOf = nameOfNode) {
 		return `${capital(nameOf(event.node))}: ${event.event}, which this page does not know: ${raw}`;
 	}
 	if (event.event === "RecordDescribed") return describe(event);
-	const { reason, answers } = event.fields;
+	const { reason, answers, before } = event.fields;
 	const after = answers > 0 ? "answer" : event.fields.after;
 	const said = states[event.event];
-	const narration = said?.[`${after ?? ""}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration;
+	const narration = (before === after && said?.same) ||
+		(said?.[`${after ?? ""}/${reason}`] ?? said?.[after] ?? kinds[event.event].narration);
 	const sentence = narration.replace(/\{(#?)(\w+)\}/g, (_, isGrouped, name) => (
 		name === "node" ? nameOf(event.node)
 			: isGrouped ? grouped(event.fields[name] ?? "?") : show(event, name, nameOf)));

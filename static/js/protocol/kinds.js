@@ -1,11 +1,12 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
-const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction", "$": "offset" };
-const spelled = (text) => text.replace(/[@%&+!^$]/g, (sign) => words[sign]);
+const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction", "$": "offset", "*": "AUTHORIZATION_FAILED", "?": "NOT_FOUND" };
+const spelled = (text) => text.replace(/[@%&+!^$*?]/g, (sign) => words[sign]);
 const each = (rows, make) => Object.fromEntries(
 	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
 const area = (area, rows) => each(spelled(rows), ([text]) =>
 	text[0] === "~" ? { area, class: "detail", narration: text.slice(1) } :
 	{ area, class: "fact", narration: text });
+const said = (rows) => Object.assign(Object.create(null), each(spelled(rows), ([text]) => text));
 
 export const kinds = {
 ...area("world", `
@@ -122,24 +123,27 @@ LastStableOffsetMoved|~On % the last stable $ of @ moves from {#before} to {#aft
 
 /** What narrates a kind in a state of its field after, or of that and its reason. */
 export const states = {
-MessageSent: { __proto__: null,
-"answer": "{node} answers {to}: {api}.",
-},
-ResponseSent: { __proto__: null,
-"/acks=0": "{node} answers nothing to a {api} with acks=0.",
-},
-ClientTransactionChanged: { __proto__: null,
-"initializing": "{node} asks its coordinator for a producer id and an epoch.",
-"ready/committed": "{node}'s transaction is committed; the next one may begin.",
-"ready/aborted": "{node}'s transaction is aborted; the next one may begin.",
-"ready/nothing took part": "{node}'s transaction is over: nothing took part in it.",
-"ready": "{node} has its producer id, and may begin a transaction.",
-"in transaction": "{node} begins a transaction.",
-"ending/committed": "{node} asks its coordinator to commit the transaction.",
-"ending/aborted": "{node} asks its coordinator to abort the transaction.",
-"must abort": "{node} can only abort its transaction: {reason}.",
-"fatal": "{node} can send no more: it was answered {reason}.",
-},
+MessageSent: said(`
+answer|% answers {to}: {api}.
+`),
+ResponseSent: said(`
+/acks=0|% answers nothing to a {api} with acks=0.
+`),
+LogTruncated: said(`
+same|% cuts {bytes} torn bytes off @, which ends at {#after}.
+`),
+ClientTransactionChanged: said(`
+initializing|% asks its coordinator for a producer id and an epoch.
+ready/committed|%'s t^ is committed; the next one may begin.
+ready/aborted|%'s t^ is aborted; the next one may begin.
+ready/nothing took part|%'s t^ is over: nothing took part in it.
+ready|% has its producer id, and may begin a t^.
+in transaction|% begins a t^.
+ending/committed|% asks its coordinator to commit the t^.
+ending/aborted|% asks its coordinator to abort the t^.
+must abort|% can only abort its t^: {reason}.
+fatal|% can send no more: it was answered {reason}.
+`),
 };
 
 export const rules = each(spelled(`
@@ -220,40 +224,40 @@ export const errorNames = spelled(
 "NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND &REQUIRED_ACKS " +
 "ILLEGAL_GENERATION INCONSISTENT_GROUP_PROTOCOL &GROUP_ID " +
 "UNKNOWN_MEMBER_ID &SESSION_TIMEOUT REBALANCE_IN_PROGRESS " +
-"&COMMIT_OFFSET_SIZE TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED " +
-"CLUSTER_AUTHORIZATION_FAILED &TIMESTAMP !SASL_MECHANISM " +
+"&COMMIT_OFFSET_SIZE TOPIC_* GROUP_* " +
+"CLUSTER_* &TIMESTAMP !SASL_MECHANISM " +
 "ILLEGAL_SASL_STATE !VERSION TOPIC_ALREADY_EXISTS " +
 "&PARTITIONS &REPLICATION_FACTOR &REPLICA_ASSIGNMENT " +
 "&CONFIG NOT_CONTROLLER &REQUEST " +
 "!FOR_MESSAGE_FORMAT POLICY_VIOLATION OUT_OF_ORDER_SEQUENCE_NUMBER " +
 "DUPLICATE_SEQUENCE_NUMBER &PRODUCER_EPOCH &TXN_STATE " +
 "&PRODUCER_ID_MAPPING &TRANSACTION_TIMEOUT CONCURRENT_TRANSACTIONS " +
-"TRANSACTION_COORDINATOR_FENCED TRANSACTIONAL_ID_AUTHORIZATION_FAILED SECURITY_DISABLED " +
-"OPERATION_NOT_ATTEMPTED KAFKA_STORAGE_ERROR LOG_DIR_NOT_FOUND " +
+"TRANSACTION_COORDINATOR_FENCED TRANSACTIONAL_ID_* SECURITY_DISABLED " +
+"OPERATION_NOT_ATTEMPTED KAFKA_STORAGE_ERROR LOG_DIR_? " +
 "SASL_AUTHENTICATION_FAILED UNKNOWN_PRODUCER_ID REASSIGNMENT_IN_PROGRESS " +
-"+AUTH_DISABLED +NOT_FOUND +OWNER_MISMATCH " +
-"+REQUEST_NOT_ALLOWED +AUTHORIZATION_FAILED +EXPIRED " +
-"&PRINCIPAL_TYPE NON_EMPTY_GROUP GROUP_ID_NOT_FOUND " +
-"FETCH_SESSION_ID_NOT_FOUND &FETCH_SESSION_EPOCH LISTENER_NOT_FOUND " +
+"+AUTH_DISABLED +? +OWNER_MISMATCH " +
+"+REQUEST_NOT_ALLOWED +* +EXPIRED " +
+"&PRINCIPAL_TYPE NON_EMPTY_GROUP GROUP_ID_? " +
+"FETCH_SESSION_ID_? &FETCH_SESSION_EPOCH LISTENER_? " +
 "TOPIC_DELETION_DISABLED FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH " +
 "!COMPRESSION_TYPE STALE_BROKER_EPOCH OFFSET_NOT_AVAILABLE " +
 "MEMBER_ID_REQUIRED PREFERRED_LEADER_NOT_AVAILABLE GROUP_MAX_SIZE_REACHED " +
 "FENCED_INSTANCE_ID ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED " +
 "NO_REASSIGNMENT_IN_PROGRESS GROUP_SUBSCRIBED_TO_TOPIC &RECORD " +
 "UNSTABLE_OFFSET_COMMIT THROTTLING_QUOTA_EXCEEDED PRODUCER_FENCED " +
-"RESOURCE_NOT_FOUND DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL " +
+"RESOURCE_? DUPLICATE_RESOURCE UNACCEPTABLE_CREDENTIAL " +
 "INCONSISTENT_VOTER_SET &UPDATE_VERSION FEATURE_UPDATE_FAILED " +
-"PRINCIPAL_DESERIALIZATION_FAILURE SNAPSHOT_NOT_FOUND POSITION_OUT_OF_RANGE " +
+"PRINCIPAL_DESERIALIZATION_FAILURE SNAPSHOT_? POSITION_OUT_OF_RANGE " +
 "UNKNOWN_TOPIC_ID DUPLICATE_BROKER_REGISTRATION BROKER_ID_NOT_REGISTERED " +
-"INCONSISTENT_TOPIC_ID INCONSISTENT_CLUSTER_ID TRANSACTIONAL_ID_NOT_FOUND " +
+"INCONSISTENT_TOPIC_ID INCONSISTENT_CLUSTER_ID TRANSACTIONAL_ID_? " +
 "FETCH_SESSION_TOPIC_ID_ERROR INELIGIBLE_REPLICA NEW_LEADER_ELECTED " +
 "OFFSET_MOVED_TO_TIERED_STORAGE FENCED_MEMBER_EPOCH UNRELEASED_INSTANCE_ID " +
 "!ASSIGNOR STALE_MEMBER_EPOCH MISMATCHED_ENDPOINT_TYPE " +
 "!ENDPOINT_TYPE UNKNOWN_CONTROLLER_ID UNKNOWN_SUBSCRIPTION_ID " +
 "TELEMETRY_TOO_LARGE &REGISTRATION TRANSACTION_ABORTABLE " +
-"&RECORD_STATE SHARE_SESSION_NOT_FOUND &SHARE_SESSION_EPOCH " +
+"&RECORD_STATE SHARE_SESSION_? &SHARE_SESSION_EPOCH " +
 "FENCED_STATE_EPOCH &VOTER_KEY DUPLICATE_VOTER " +
-"VOTER_NOT_FOUND &REGULAR_EXPRESSION REBOOTSTRAP_REQUIRED " +
+"VOTER_? &REGULAR_EXPRESSION REBOOTSTRAP_REQUIRED " +
 "STREAMS_&TOPOLOGY STREAMS_&TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED " +
 "SHARE_SESSION_LIMIT_REACHED GROUP_DELETION_FAILED STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED " +
 "CONTROLLER_ID_NOT_REGISTERED " +
