@@ -191,7 +191,8 @@ func faultCommands() []spec {
 					help: "+1h or -5s puts the wall clock off"},
 				{name: "rate", kind: kindRate, keyed: true, fallback: "1",
 					help: "2 runs the clock twice as fast as the world's"}},
-			help: "put a node's clock wrong; what is not named is put right", example: "clock 2 +1h"},
+			help:    "put a node's clock wrong; of offset and rate, what is not named is put right",
+			example: "clock 2 +1h"},
 	}
 }
 

@@ -242,6 +242,11 @@ func (c *Command) fill(end int) *Error {
 	if c.spec.name == "clock" && c.value("offset").implied && c.value("rate").implied {
 		return inputError(end, "clock needs an offset or a rate").example("clock 2 +1h rate=2")
 	}
+	if c.spec.name == "send" && c.given("sequence") && !c.given("by") &&
+		c.value("idempotent").text != "true" {
+		return inputError(c.value("sequence").position, "only an idempotent producer has sequences").
+			example("send orders value=a idempotent=true sequence=5")
+	}
 	if c.spec.name == "topic" && c.given("replicas") && c.given("rf") {
 		return inputError(c.value("rf").position, "replicas already says how many replicas there are")
 	}

@@ -139,7 +139,7 @@ func bindings() []binding {
 		{[]string{"X"}, "cut or heal a link of the picked broker"},
 		{[]string{"Ctrl K", "/"}, "command bar"},
 		{[]string{"N", "B"}, "lesson: next step, back to before this one"},
-		{[]string{"G"}, "step by event, request or command"},
+		{[]string{"G"}, "step by event, by request, or by a whole step"},
 		{[]string{"M"}, "lessons"},
 		{[]string{"E"}, "lesson: its text or the events"},
 		{[]string{"O"}, "open a trace file, or save one"},

@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"highwater/cluster/commitlog"
@@ -171,7 +173,12 @@ func (p *Partition) WaitForHighWatermark(needs event.Offset, w Waiter) (waits bo
 	if p.highWatermark >= needs {
 		return false
 	}
-	p.leading.waits = append(p.leading.waits, wait{needs, w})
+	all := p.leading.waits
+	at := len(all)
+	for at > 0 && all[at-1].needs > needs { // a retry needs less than what was sent behind it
+		at--
+	}
+	p.leading.waits = slices.Insert(all, at, wait{needs, w})
 	return true
 }
 

@@ -21,7 +21,7 @@ func commands() []command {
 	return []command{
 		{"serve", "run a cluster and its page (the default)", serveCommand},
 		{"run", "run scenarios without a page", runCommand},
-		{"scenarios", "list, show or check scenarios", scenariosCommand},
+		{"scenarios", "list, show or lint scenarios", scenariosCommand},
 		{"trace", "check, compare, convert or show trace files", traceCommand},
 		{"dump", "print what log files hold", dumpCommand},
 		{"doctor", "say what this machine has of what Highwater can use", doctorCommand},
