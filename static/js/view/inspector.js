@@ -48,15 +48,14 @@ export function drawInspector(view) {
 		),
 		h(
 			'div',
-			{ class: 'inspector-tabs', role: 'tablist' },
+			{ class: 'inspector-tabs', role: 'group' },
 			TABS.map((tab) =>
 				h(
 					'button',
 					{
 						key: tab.id,
-						role: 'tab',
 						class: cls({ on: ui.tab === tab.id }),
-						'aria-selected': String(ui.tab === tab.id),
+						'aria-pressed': String(ui.tab === tab.id),
 						testid: `tab-${tab.id}`,
 						onClick: () => act.openTab(tab.id),
 					},
