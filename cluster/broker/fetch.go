@@ -98,6 +98,9 @@ func (f *fetchWait) wait() {
 		h.fetches = append(h.fetches, f)
 		f.waitsOn = append(f.waitsOn, h)
 	}
+	if f.session != nil {
+		f.session.waiting = f
+	}
 	c := b.client(f.call.From)
 	c.waits = append(c.waits, f)
 	b.waits.begin(&f.pendingWait, time.Duration(f.request.MaxWaitMillis)*time.Millisecond, facts)
@@ -110,6 +113,9 @@ func (f *fetchWait) leave(outcome string) {
 		h.fetches = slices.DeleteFunc(h.fetches, func(x *fetchWait) bool { return x == f })
 	}
 	f.waitsOn = nil
+	if f.session != nil && f.session.waiting == f {
+		f.session.waiting = nil
+	}
 	if c := f.b.clients[f.call.From]; c != nil {
 		c.waits = slices.DeleteFunc(c.waits, func(x *fetchWait) bool { return x == f })
 	}

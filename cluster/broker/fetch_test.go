@@ -59,8 +59,17 @@ func TestOfAPartitionFetchedTwiceTheLastOffsetCounts(t *testing.T) {
 // inSession sends a fetch of a session; forgotten names topics whose partition 0 it leaves out.
 func (p *place) inSession(id, epoch int32, topics, forgotten []event.UUID) *kmsg.FetchResponse {
 	p.t.Helper()
+	answer := p.sendInSession(id, epoch, 0, topics, forgotten)
+	p.until("fetched", func() bool { return *answer != nil })
+	return *answer
+}
+
+// sendInSession gives where the answer will stand.
+func (p *place) sendInSession(id, epoch int32, wait time.Duration, topics,
+	forgotten []event.UUID) **kmsg.FetchResponse {
 	body := kmsg.NewPtrFetchRequest()
 	body.Version, body.MaxBytes, body.SessionID, body.SessionEpoch = 13, 1<<20, id, epoch
+	body.MinBytes, body.MaxWaitMillis = 1, int32(wait/time.Millisecond)
 	for _, topic := range topics {
 		row := kmsg.NewFetchRequestTopicPartition()
 		row.PartitionMaxBytes = 1 << 20
@@ -71,15 +80,37 @@ func (p *place) inSession(id, epoch int32, topics, forgotten []event.UUID) *kmsg
 		body.ForgottenTopics = append(body.ForgottenTopics,
 			kmsg.FetchRequestForgottenTopic{TopicID: topic, Partitions: []int32{0}})
 	}
-	var answer any
-	p.client.Request(brokerID, "Fetch", &Request{Key: 1, Version: 13, Body: body},
-		time.Minute, func(body any, _ error) { answer = body })
-	p.until("fetched", func() bool { return answer != nil })
-	fetched := answer.(*FetchAnswer)
-	for i := range fetched.Records {
-		fetched.Records[i].Release()
+	answer := new(*kmsg.FetchResponse)
+	p.client.Request(brokerID, "Fetch", &Request{Key: 1, Version: 13, Body: body}, time.Minute,
+		func(body any, err error) {
+			if err != nil {
+				p.t.Errorf("epoch %d: %v", epoch, err)
+				return
+			}
+			fetched := body.(*FetchAnswer)
+			for i := range fetched.Records {
+				fetched.Records[i].Release()
+			}
+			*answer = fetched.Response
+		})
+	return answer
+}
+
+// A client may send a session's next fetch while one waits: both are answered.
+func TestSessionMayForgetWhatAFetchOfItWaitsFor(t *testing.T) {
+	p := orders(t)
+	known := p.broker().Image().TopicByName("orders").ID
+	r := p.inSession(0, 0, []event.UUID{known}, nil)
+	first := p.sendInSession(r.SessionID, 1, 3*time.Second, nil, nil)
+	p.world.RunFor(100 * time.Millisecond)
+	if *first != nil {
+		t.Fatalf("a fetch that finds nothing was answered %+v", *first)
 	}
-	return fetched.Response
+	second := p.sendInSession(r.SessionID, 2, time.Second, nil, []event.UUID{known})
+	p.world.RunFor(5 * time.Second)
+	if *first == nil || *second == nil || (*second).ErrorCode != 0 {
+		t.Errorf("answered %+v and %+v", *first, *second)
+	}
 }
 
 // What a fetch both names and forgets is forgotten; ids that no topic has are one partition each,

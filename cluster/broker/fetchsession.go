@@ -26,6 +26,7 @@ type fetchSession struct {
 	wanted      []*wanted
 	index       map[replica.PartitionKey]*wanted
 	lastUsed    int64
+	waiting     *fetchWait // nil when none waits
 }
 
 // fetchSessions is the cache of all sessions of this broker.
@@ -65,6 +66,11 @@ func (b *Broker) openFetch(f *fetchWait) int16 {
 		return kerr.FetchSessionTopicIDError.Code
 	case s.epoch != r.SessionEpoch:
 		return kerr.InvalidFetchSessionEpoch.Code
+	}
+	if s.waiting != nil {
+		// What it waits for may be forgotten now. Kafka begins with a connection's next request when
+		// this one is answered, so a client that sends it early cannot tell.
+		s.waiting.try(true)
 	}
 	b.sessions.touch(s, b.env.VirtualNow())
 	s.epoch = nextSessionEpoch(s.epoch)
