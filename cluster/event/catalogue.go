@@ -113,7 +113,7 @@ var narrations = map[Kind]told{
 	KindLinkCut:          {narration: "The link from {from} to {to} is cut.", pair: "LinkHealed"},
 	KindLinkHealed:       {narration: "The link from {from} to {to} passes messages again."},
 	KindLinkDelayed:      {narration: "Messages from {from} to {to} now take {latency}."},
-	KindNodeClockChanged: {narration: "{node}'s clock is off by {offset}."},
+	KindNodeClockChanged: {narration: "{node}'s clock is off by {offset}, at {ratePermille}× speed."},
 	KindDiskFaultSet:     {narration: "{node}'s disk fault is now: {fault}."},
 	KindCommandRan:       {narration: "Command: {command}"},
 	KindCommandFailed:    {narration: "Failed: {command}: {error}"},

@@ -125,8 +125,9 @@ func (n *Narrator) show(e *happening, field string) string {
 			return "The cluster"
 		case e.Event == "LinkDelayed" && field == "latency",
 			e.Event == "NodeClockChanged" && field == "offset":
-			ns, _ := strconv.ParseInt(v, 10, 64)
-			return duration(ns)
+			return durationOf(v)
+		case field == "fault" && e.Fields["delay"] != "0":
+			return v + "=" + durationOf(e.Fields["delay"])
 		}
 		return v
 	case bool:
@@ -135,6 +136,8 @@ func (n *Narrator) show(e *happening, field string) string {
 		return strings.ReplaceAll(fmt.Sprint(v), " ", ", ")
 	case float64:
 		switch field {
+		case "ratePermille":
+			return strconv.FormatFloat(v/1000, 'f', -1, 64)
 		case "errorCode":
 			if v == 0 {
 				return "ok"
@@ -163,6 +166,12 @@ func grouped(number any) string {
 		return fmt.Sprint(number)
 	}
 	return event.Group(n)
+}
+
+func durationOf(field any) string {
+	text, _ := field.(string)
+	ns, _ := strconv.ParseInt(text, 10, 64)
+	return duration(ns)
 }
 
 // duration writes a time as people do: 250 µs, 15 ms, 1.5 s, 2 min.

@@ -11,7 +11,7 @@ const rawMax = 300; // characters shown of an event of an unknown kind
 const nodeFields = new Set(["from", "to", "leader", "leaderBefore", "replica", "broker",
 	"candidate", "for", "connection"]);
 const durationFields = {
-	LinkDelayed: ["latency"], NodeClockChanged: ["offset"], DiskFaultSet: ["delay"],
+	LinkDelayed: ["latency"], NodeClockChanged: ["offset"],
 };
 
 /** Names a node by its id alone: Kafka's habit of numbering controllers from 100 on.
@@ -67,6 +67,8 @@ function show(event, name, nameOf) {
 	if (value === undefined) return "?";
 	if (name === "resource" && value === "") return "The cluster";
 	if (name === "errorCode") return errorName(value) || "ok";
+	if (name === "ratePermille") return value / 1000;
+	if (name === "fault" && event.fields.delay > 0) return `${value}=${duration(event.fields.delay)}`;
 	if (name === "commit") return value ? "a commit" : "an abort";
 	if (Array.isArray(value)) return `[${value.join(", ")}]`;
 	if (durationFields[event.event]?.includes(name)) return duration(value);

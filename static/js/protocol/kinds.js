@@ -18,7 +18,7 @@ NodeResumed|% goes on with what waited for it.
 LinkCut|The link from {from} to {to} is cut.
 LinkHealed|The link from {from} to {to} passes messages again.
 LinkDelayed|Messages from {from} to {to} now take {latency}.
-NodeClockChanged|%'s clock is off by {$}.
+NodeClockChanged|%'s clock is off by {$}, at {ratePermille}× speed.
 DiskFaultSet|%'s disk fault is now: {fault}.
 CommandRan|Command: {command}
 CommandFailed|Failed: {command}: {error}
