@@ -341,6 +341,37 @@ func TestDeletedTopicTakesItsOffsetsAlong(t *testing.T) {
 	}
 }
 
+func TestMoreTombstonesThanABatchHoldsAreWrittenAllTheSame(t *testing.T) {
+	settings := quick()
+	settings.OffsetsRetention = time.Hour
+	for name, forget := range map[string]func(c *Coordinator){
+		"swept":   func(c *Coordinator) { c.Sweep(func(string, [16]byte) bool { return false }) },
+		"expired": (*Coordinator).Expire,
+	} {
+		b := newBench(t, settings)
+		long := strings.Repeat("x", 200)
+		for g := range 60 {
+			commits := make([]Commit, 100)
+			for p := range commits {
+				commits[p] = Commit{Partition{long, int32(p)}, Committed{LeaderEpoch: -1, Expires: -1,
+					Timestamp: b.env.UnixMilli()}}
+			}
+			b.c.Commit(Committer{Group: fmt.Sprint("g", g), Generation: -1}, commits, func(int16) {})
+		}
+		b.pass(2 * time.Hour)
+		if _, has := b.c.Offset("g59", Partition{long, 99}); !has {
+			t.Fatal("nothing was committed")
+		}
+		forget(b.c)
+		b.pass(time.Second)
+		for g := range 60 {
+			if _, has := b.c.Offset(fmt.Sprint("g", g), Partition{long, 99}); has {
+				t.Fatalf("%s: the offsets of group %d are still there", name, g)
+			}
+		}
+	}
+}
+
 func TestCommitsOfStrangersAreRefused(t *testing.T) {
 	b := newBench(t, quick())
 	id := b.alone()

@@ -45,8 +45,17 @@ func (b *bench) Publish(full *event.Chunk) *event.Chunk {
 	return &event.Chunk{}
 }
 
-// Append, of Log: the records are committed later, as under a real high watermark.
+// Append, of Log: the records are committed later, as under a real high watermark. What a topic
+// would not take is refused.
 func (b *bench) Append(records []Record, by Author, then func(int16)) {
+	size := 0
+	for _, r := range records {
+		size += len(r.Key) + len(r.Value)
+	}
+	if size > 1<<20 {
+		then(kerr.InvalidCommitOffsetSize.Code)
+		return
+	}
 	b.open = append(b.open, write{records, by, then})
 	if !b.held {
 		b.env.AfterQuiet("commit", time.Millisecond, b.commit)

@@ -149,8 +149,23 @@ func (c *Coordinator) Sweep(exists func(topic string, id [16]byte) bool) {
 			records = append(records, Record{Key: offsetRecordKey(g.id, p)})
 		}
 	}
-	if len(records) > 0 {
-		c.log.Append(records, Author{}, func(int16) {})
+	c.bury(records)
+}
+
+// buryBytesMax bounds a batch of tombstones well below what the topic takes.
+const buryBytesMax = 64 << 10
+
+// bury appends tombstones, of which each is true without the others: in as many batches as they
+// take, since one that is too large would be refused, and again at each later attempt.
+func (c *Coordinator) bury(records []Record) {
+	for len(records) > 0 {
+		n, bytes := 0, 0
+		for n < len(records) && (n == 0 || bytes+len(records[n].Key) <= buryBytesMax) {
+			bytes += len(records[n].Key)
+			n++
+		}
+		c.log.Append(records[:n], Author{}, func(int16) {})
+		records = records[n:]
 	}
 }
 
@@ -170,9 +185,7 @@ func (c *Coordinator) Expire() {
 			records = append(records, Record{Key: groupRecordKey(g.id)})
 		}
 	}
-	if len(records) > 0 {
-		c.log.Append(records, Author{}, func(int16) {})
-	}
+	c.bury(records)
 }
 
 // expired says whether an offset's time is over: counted from when a group of consumers became
