@@ -100,6 +100,13 @@ assert.equal(noteOf(sceneOf(stateWith([shop(), ...beyond]), wanted), 'r-ledger',
 assert.equal(noteOf(scene, 'committed', { offset: 1 }).note, 'aborted');
 assert.equal(noteOf(scene, 'committed', { offset: 3 }).note, 'transaction open');
 
+// Without a leader nobody knows up to where transactions have ended: what was read was read.
+const headless = stateWith([shop(), ...readers]);
+headless.topics[0].partitions.forEach((partition) => {
+  Object.assign(partition, { leader: null, committed: [{ epoch: 0, to: '5' }] });
+});
+assert.equal(noteOf(sceneOf(headless, wanted), 'r-ledger', { offset: 0 }).note, 'read, not committed');
+
 // Threads: an aborted record knows its marker, and what is open at once lies side by side.
 const copy = scene.focus.copies.get(1);
 const cells = entriesOf(scene.focus, copy, 0, 5);

@@ -291,8 +291,8 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (!hasPassed(reader, follow.offset) && isAmong(reader.former, follow.offset)) {
 			return { ...station, status: 'here', note: `read${reader.ending}` };
 		}
-		const waits = isCommitted && reader.isolation && follow.offset >= scene.focus.lso &&
-			follow.offset < scene.focus.hw;
+		const waits = leading && isCommitted && reader.isolation &&
+			follow.offset >= scene.focus.lso && follow.offset < scene.focus.hw;
 		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
 		if (isBehind) {
 			return { ...station, status: 'gone', note: `reads from ${shortOffset(began)}` };
