@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"highwater/cluster/broker"
@@ -149,15 +150,29 @@ func CheckSetting(name, value string) error {
 }
 
 func applySetting(settings *broker.Settings, name, value string) error {
-	known, err := settings.Apply(name, value)
-	if known || err != nil {
-		return err
-	}
 	def, listed := metadata.BrokerConfig(name)
-	if !listed {
+	if listed {
+		if err := def.Validate(value); err != nil {
+			return err
+		}
+	}
+	known, err := settings.Apply(name, value)
+	if !known && !listed {
 		return ErrUnknownSetting
 	}
-	return def.Validate(value)
+	return err
+}
+
+// SettingCounts says whether a broker configuration changes anything here. The others of Kafka's are
+// described to clients, and that is all.
+func SettingCounts(name string) bool {
+	return broker.SettingCounts(name) || slices.ContainsFunc(metadata.TopicConfigs(),
+		func(d metadata.ConfigDef) bool {
+			return slices.ContainsFunc(d.Synonyms, func(synonym string) bool {
+				synonym, _, _ = strings.Cut(synonym, "*")
+				return synonym == name
+			})
+		})
 }
 
 func (c *Cluster) applySettings() error {
@@ -182,8 +197,9 @@ func (c *Cluster) addNodes() {
 			Start: func(env *world.Env) (world.Node, error) {
 				return controller.New(env, c.quorum, controller.Config{ClusterID: c.config.ClusterID,
 					Disk: c.disks[id], Log: c.config.Log, BrokerSessionTimeout: c.settings.SessionTimeout,
-					ReplicasMax:              c.config.ReplicasMax,
-					NumPartitions:            c.settings.NumPartitions,
+					Properties: c.static, ReplicasMax: c.config.ReplicasMax,
+					WithoutRebalance:  !c.settings.AutoRebalance,
+					ImbalanceInterval: c.settings.ImbalanceCheck, NumPartitions: c.settings.NumPartitions,
 					DefaultReplicationFactor: c.settings.DefaultReplication})
 			}})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"highwater/cluster/broker"
 	"highwater/cluster/event"
+	"highwater/cluster/metadata"
 )
 
 // groupSettings keep a test's world small: five partitions of groups, no initial delay.
@@ -389,7 +390,8 @@ func TestOffsetsTopicIsCreatedAsKafkaDoes(t *testing.T) {
 	}
 	for name, want := range map[string]string{"cleanup.policy": "compact",
 		"segment.bytes": "104857600", "compression.type": "producer"} {
-		if got := c.Image().EffectiveTopicConfig("__consumer_offsets", name); got != want {
+		got, _ := c.Image().ConfigValue(metadata.ResourceTopic, "__consumer_offsets", name)
+		if got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"highwater/cluster/broker"
 	"highwater/cluster/client"
 	"highwater/cluster/event"
+	"highwater/cluster/metadata"
 	"highwater/cluster/record"
 )
 
@@ -341,7 +342,8 @@ func TestTransactionTopicIsCreatedAsKafkaDoes(t *testing.T) {
 	for name, want := range map[string]string{"cleanup.policy": "compact",
 		"segment.bytes": "104857600", "compression.type": "uncompressed",
 		"min.insync.replicas": "2", "unclean.leader.election.enable": "false"} {
-		if got := c.Image().EffectiveTopicConfig("__transaction_state", name); got != want {
+		got, _ := c.Image().ConfigValue(metadata.ResourceTopic, "__transaction_state", name)
+		if got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}

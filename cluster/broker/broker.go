@@ -28,7 +28,7 @@ type Config struct {
 	Port int32
 	// Settings are Kafka's broker configurations that differ from the defaults.
 	Settings Settings
-	// Static are the same as texts, for DescribeConfigs.
+	// Static are all that it was started with, as texts: topics fall back to them.
 	Static map[string]string
 	Log    *slog.Logger
 	// RecoveryThreads is how many logs are closed at a time (num.recovery.threads.per.data.dir). In

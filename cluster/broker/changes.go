@@ -171,9 +171,10 @@ func (b *Broker) configNumber(topic, key string) int64 {
 	return v
 }
 
-// effectiveConfig is a topic's value of a configuration: its own, the cluster's, or the default.
+// effectiveConfig is a topic's value of a configuration: its own, this broker's, the cluster's, what
+// the broker was started with, or the default.
 func (b *Broker) effectiveConfig(topic, key string) string {
-	return b.metadata.image.EffectiveTopicConfig(topic, key)
+	return b.metadata.image.EffectiveTopicConfig(topic, key, b.setting)
 }
 
 func (b *Broker) logConfig(topic string) commitlog.Config {
@@ -213,27 +214,31 @@ func (b *Broker) partitionSettings(topic string) partition.Settings {
 		MinIsr:        int(b.configNumber(topic, "min.insync.replicas")),
 		ReplicaLagMax: b.config.Settings.ReplicaLagMax,
 		TruncateToHW:  b.config.Settings.TruncateToHighWater,
-		Unverified:    b.brokerConfig("transaction.partition.verification.enable") == "false",
+		Unverified:    b.isOff(configVerification),
 	}
 }
 
-// brokerConfig is a dynamic configuration of this broker: its own, the cluster's, or what it was
-// started with; empty for the default.
-func (b *Broker) brokerConfig(key string) string {
-	const brokerResource = 4
+// setting is a configuration of this broker, unless that is the default: its own, the cluster's, or
+// what it was started with.
+func (b *Broker) setting(key string) (value string, ok bool) {
 	for _, name := range []string{strconv.Itoa(int(b.env.ID())), ""} {
-		if value, ok := b.metadata.image.ConfigValue(brokerResource, name, key); ok {
-			return value
+		if value, ok := b.metadata.image.ConfigValue(metadata.ResourceBroker, name, key); ok {
+			return value, true
 		}
 	}
-	return b.config.Static[key]
+	value, ok = b.config.Static[key]
+	return value, ok
+}
+
+func (b *Broker) isOff(key string) bool {
+	value, _ := b.setting(key)
+	return value == "false"
 }
 
 func (b *Broker) configChanged(c *metadata.Change) {
-	const brokerResource, topicResource = 4, 2
 	for _, h := range b.ordered {
-		if c.ResourceType == brokerResource ||
-			c.ResourceType == topicResource && h.key.Topic == c.Resource {
+		if c.ResourceType == metadata.ResourceBroker ||
+			c.ResourceType == metadata.ResourceTopic && h.key.Topic == c.Resource {
 			h.Log.SetConfig(b.logConfig(h.key.Topic))
 			h.Settings = b.partitionSettings(h.key.Topic)
 			h.rules = b.topicRules(h.key)

@@ -32,6 +32,8 @@ type Settings struct {
 	DefaultReplication  int16         // default.replication.factor
 	FetchSessionSlots   int           // max.incremental.fetch.session.cache.slots
 	FetchBytesMax       int           // fetch.max.bytes
+	AutoRebalance       bool          // auto.leader.rebalance.enable (the controllers use it)
+	ImbalanceCheck      time.Duration // leader.imbalance.check.interval.seconds (they too)
 	OffsetsPartitions   int32         // offsets.topic.num.partitions
 	OffsetsReplication  int16         // offsets.topic.replication.factor
 	OffsetsSegmentBytes int32         // offsets.topic.segment.bytes
@@ -63,7 +65,8 @@ func DefaultSettings() Settings {
 		FileDeleteDelay: time.Minute, CleanerEnabled: true, CleanerBackoff: 15 * time.Second,
 		CleanerBufferBytes: 128 << 20, ProducerIDExpiry: 24 * time.Hour,
 		AutoCreateTopics: true, NumPartitions: 1, DefaultReplication: 1,
-		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20,
+		FetchSessionSlots: 1000, FetchBytesMax: 55 << 20, AutoRebalance: true,
+		ImbalanceCheck:    5 * time.Minute,
 		OffsetsPartitions: 50, OffsetsReplication: 3, OffsetsSegmentBytes: 100 << 20,
 		OffsetsRetentionCheck: 10 * time.Minute, OffsetsCommitTimeout: 5 * time.Second,
 		Groups:                 group.DefaultSettings(),
@@ -71,6 +74,16 @@ func DefaultSettings() Settings {
 		TransactionsSegmentBytes: 100 << 20, TransactionTimeoutCheck: 10 * time.Second,
 		TransactionalIDCheck: time.Hour, Transactions: txn.DefaultSettings(),
 	}
+}
+
+// configVerification is a broker configuration that may change while the broker runs.
+const configVerification = "transaction.partition.verification.enable"
+
+// SettingCounts says whether a configuration changes what a broker does, beside being described.
+func SettingCounts(name string) bool {
+	s := DefaultSettings()
+	known, _ := s.Apply(name, "1")
+	return known || name == configVerification
 }
 
 // Apply sets configurations given as texts. Names that do not change anything here are left to
@@ -98,6 +111,16 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		s.TruncateToHighWater, err = strconv.ParseBool(value)
 	case "replica.fetch.response.max.bytes":
 		s.FetchResponseMax, err = strconv.Atoi(value)
+	case "fetch.max.bytes":
+		s.FetchBytesMax, err = strconv.Atoi(value)
+	case "max.incremental.fetch.session.cache.slots":
+		s.FetchSessionSlots, err = strconv.Atoi(value)
+	case "auto.leader.rebalance.enable":
+		s.AutoRebalance, err = strconv.ParseBool(value)
+	case "leader.imbalance.check.interval.seconds":
+		var n int64
+		n, err = strconv.ParseInt(value, 10, 32)
+		s.ImbalanceCheck = time.Duration(n) * time.Second
 	case "num.partitions":
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)

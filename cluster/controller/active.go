@@ -67,7 +67,7 @@ func newActive(c *Controller, r *roundResult) *active {
 	a.advance(r.committed)
 	a.latest = a.committed
 	if len(a.latest.Features()) == 0 {
-		a.propose(&proposal{records: bootstrapRecords()})
+		a.propose(&proposal{records: bootstrapRecords(c.cfg.Properties)})
 	}
 	a.restartSessions()
 	a.armNoOp()
@@ -77,8 +77,11 @@ func newActive(c *Controller, r *roundResult) *active {
 
 // bootstrapRecords finalize the features of a new cluster, as Kafka's formatted storage does.
 // share.version and streams.version are left out: they are not served.
-func bootstrapRecords() []proposedRecord {
-	name, one := "Bootstrap records", "1"
+// min.insync.replicas is written down as the properties have it, so that what the controllers count
+// by is the same everywhere (KIP-966).
+func bootstrapRecords(own Properties) []proposedRecord {
+	name := "Bootstrap records"
+	minIsr, _ := own.configOf(metadata.NewImage(""), "", configMinIsr)
 	records := []metadata.Record{
 		&metadata.BeginTransactionRecord{Name: &name},
 		&metadata.FeatureLevelRecord{Name: "metadata.version",
@@ -87,7 +90,7 @@ func bootstrapRecords() []proposedRecord {
 		&metadata.FeatureLevelRecord{Name: "group.version", FeatureLevel: 1},
 		&metadata.FeatureLevelRecord{Name: "transaction.version", FeatureLevel: 2},
 		&metadata.ConfigRecord{ResourceType: metadata.ResourceBroker,
-			Name: configMinIsr, Value: &one},
+			Name: configMinIsr, Value: &minIsr},
 		&metadata.EndTransactionRecord{},
 	}
 	var proposed []proposedRecord

@@ -111,7 +111,7 @@ func announceClearedElr(em *event.Emitter, before, after *metadata.Image, rule e
 func announceTopic(em *event.Emitter, image *metadata.Image, r *metadata.TopicRecord,
 	following []metadata.Record, rule event.Rule) {
 	e := event.TopicCreated{Topic: r.Name, TopicID: r.TopicID.String()}
-	minIsr := configInt(image, r.Name, configMinIsr)
+	minIsr := Properties(nil).configInt(image, r.Name, configMinIsr) // the log always says it
 	for _, next := range following {
 		switch next := next.(type) {
 		case *metadata.PartitionRecord:

@@ -85,7 +85,7 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 		if slices.ContainsFunc(ops[:i], func(o configOp) bool { return o.name == op.name }) {
 			return refuse(kerr.InvalidRequest.Code, "Error due to duplicate config keys")
 		}
-		value, e := newValue(ch.image, kind, name, op)
+		value, e := a.newValue(ch.image, kind, name, op)
 		if e != nil {
 			return e
 		}
@@ -133,7 +133,8 @@ func checkResource(image *metadata.Image, kind int8, name string) *answerError {
 }
 
 // newValue computes what a value becomes; nil means that it is no longer set.
-func newValue(image *metadata.Image, kind int8, name string, op configOp) (*string, *answerError) {
+func (a *active) newValue(image *metadata.Image, kind int8, name string, op configOp) (
+	*string, *answerError) {
 	switch op.op {
 	case kmsg.IncrementalAlterConfigOpDelete:
 		return nil, nil
@@ -155,7 +156,7 @@ func newValue(image *metadata.Image, kind int8, name string, op configOp) (*stri
 	}
 	text, set := image.ConfigValue(kind, name, op.name)
 	if !set && kind == metadata.ResourceTopic {
-		text, _ = configOf(image, name, op.name)
+		text, _ = a.c.cfg.Properties.configOf(image, name, op.name)
 	}
 	return combine(text, *op.value, op.op), nil
 }

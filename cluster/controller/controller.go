@@ -36,6 +36,9 @@ type Config struct {
 	// WithoutRebalance is auto.leader.rebalance.enable=false.
 	WithoutRebalance bool
 
+	// Properties are what it was started with, which topics fall back to.
+	Properties Properties
+
 	ReplicasMax              int64 // of all topics together; 0 is no bound
 	NumPartitions            int32 // num.partitions: 1
 	DefaultReplicationFactor int16 // default.replication.factor: 1

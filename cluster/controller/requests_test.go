@@ -306,7 +306,7 @@ func TestConfigChangesAreChecked(t *testing.T) {
 		}
 	}
 	image := c.leader().active.committed
-	if v, source := configOf(image, "orders", "retention.ms"); v != "1000" || source != sourceTopic {
+	if v, source := Properties(nil).configOf(image, "orders", "retention.ms"); v != "1000" || source != sourceTopic {
 		t.Errorf("retention.ms is %s from %d", v, source)
 	}
 }
@@ -395,7 +395,7 @@ func TestListValuesAreAppendedAndSubtracted(t *testing.T) {
 		return c.ask(req).(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode
 	}
 	value := func() string {
-		v, _ := configOf(c.leader().active.committed, "orders", "cleanup.policy")
+		v, _ := Properties(nil).configOf(c.leader().active.committed, "orders", "cleanup.policy")
 		return v
 	}
 	for _, tt := range []struct {

@@ -129,9 +129,10 @@ func (a *active) electForLeaderless(ch *changes, only string) {
 // changeInput is what every change of a partition rests on.
 func (a *active) changeInput(image *metadata.Image, t *metadata.Topic, p *metadata.Partition,
 	going event.NodeID) metadata.ChangeInput {
+	own := a.c.cfg.Properties
 	return metadata.ChangeInput{
-		TopicID: t.ID, Acceptable: mayLead(image, going), MinIsr: minIsr(image, t.Name, p),
-		Unclean:    uncleanElection(image, t.Name),
+		TopicID: t.ID, Acceptable: mayLead(image, going), MinIsr: own.minIsr(image, t.Name, p),
+		Unclean:    own.uncleanElection(image, t.Name),
 		WithoutElr: image.FeatureLevel(metadata.FeatureElr) == 0,
 		Directory:  directoryOf(image),
 	}

@@ -19,26 +19,36 @@ const (
 	sourceTopic          int8 = 1
 	sourceBroker         int8 = 2
 	sourceDefaultBrokers int8 = 3
+	sourceStatic         int8 = 4
 	sourceDefault        int8 = 5
 )
 
-// configOf returns a topic's value: its own, or that of all brokers, or Kafka's default.
-func configOf(image *metadata.Image, topic, key string) (value string, source int8) {
-	if v, ok := image.ConfigValue(metadata.ResourceTopic, topic, key); ok {
-		return v, sourceTopic
+// Properties are what a controller was started with.
+type Properties map[string]string
+
+// configOf returns a topic's value: its own, or that of all brokers, or that of the controller's
+// properties, or Kafka's default.
+func (p Properties) configOf(image *metadata.Image, topic, key string) (value string, source int8) {
+	source = sourceDefault
+	if _, ok := image.ConfigValue(metadata.ResourceTopic, topic, key); ok {
+		source = sourceTopic
 	}
-	d, _ := metadata.TopicConfig(key)
-	for _, synonym := range d.Synonyms {
-		// Values in other units carry a factor; only plain synonyms are set dynamically.
-		if v, ok := image.ConfigValue(metadata.ResourceBroker, "", synonym); ok {
-			return v, sourceDefaultBrokers
+	value = image.EffectiveTopicConfig(topic, key, func(name string) (string, bool) {
+		if v, ok := image.ConfigValue(metadata.ResourceBroker, "", name); ok {
+			source = sourceDefaultBrokers
+			return v, true
 		}
-	}
-	return d.Default, sourceDefault
+		v, ok := p[name]
+		if ok {
+			source = sourceStatic
+		}
+		return v, ok
+	})
+	return value, source
 }
 
-func configInt(image *metadata.Image, topic, key string) int {
-	text, _ := configOf(image, topic, key)
+func (p Properties) configInt(image *metadata.Image, topic, key string) int {
+	text, _ := p.configOf(image, topic, key)
 	return parseInt(text, 1)
 }
 
@@ -51,12 +61,12 @@ func parseInt(text string, otherwise int) int {
 }
 
 // minIsr is the smallest ISR with which a partition takes acks=all.
-func minIsr(image *metadata.Image, topic string, p *metadata.Partition) int {
-	return metadata.EffectiveMinIsr(configInt(image, topic, configMinIsr), len(p.Replicas))
+func (p Properties) minIsr(image *metadata.Image, topic string, of *metadata.Partition) int {
+	return metadata.EffectiveMinIsr(p.configInt(image, topic, configMinIsr), len(of.Replicas))
 }
 
-func uncleanElection(image *metadata.Image, topic string) bool {
-	text, _ := configOf(image, topic, configUnclean)
+func (p Properties) uncleanElection(image *metadata.Image, topic string) bool {
+	text, _ := p.configOf(image, topic, configUnclean)
 	return strings.EqualFold(strings.TrimSpace(text), "true")
 }
 

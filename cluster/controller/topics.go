@@ -101,7 +101,7 @@ func (a *active) createTopic(ch *changes, before *metadata.Image,
 	answer.TopicID = id
 	answer.NumPartitions = int32(len(assignments))
 	answer.ReplicationFactor = int16(len(assignments[0]))
-	answer.Configs = describeConfigs(ch.image, req.Topic)
+	answer.Configs = a.describeConfigs(ch.image, req.Topic)
 	return nil
 }
 
@@ -336,14 +336,14 @@ func checkReplicas(image *metadata.Image, given []int32, factor int) (
 }
 
 // describeConfigs lists every setting of a topic as CreateTopics answers them.
-func describeConfigs(image *metadata.Image, topic string) []kmsg.CreateTopicsResponseTopicConfig {
-	var configs []kmsg.CreateTopicsResponseTopicConfig
+func (a *active) describeConfigs(image *metadata.Image, topic string) (
+	configs []kmsg.CreateTopicsResponseTopicConfig) {
 	for _, d := range metadata.TopicConfigs() {
 		if d.Has(metadata.Internal) {
 			continue
 		}
 		c := kmsg.NewCreateTopicsResponseTopicConfig()
-		value, source := configOf(image, topic, d.Name)
+		value, source := a.c.cfg.Properties.configOf(image, topic, d.Name)
 		c.Name, c.Source, c.IsSensitive = d.Name, source, d.Sensitive()
 		if !(d.Has(metadata.Null) && source == sourceDefault) && !d.Sensitive() {
 			c.Value = &value

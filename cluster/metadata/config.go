@@ -239,17 +239,18 @@ func isReplica(text string) bool {
 	return ok && err1 == nil && err2 == nil
 }
 
-// EffectiveTopicConfig returns the value that counts for a topic as far as the metadata log knows:
-// what was set for the topic, else for all brokers, else the default. What a broker's own
-// properties file says is the broker's to add.
-func (im *Image) EffectiveTopicConfig(topic, key string) string {
+// EffectiveTopicConfig returns the value that counts for a topic on a node: what was set for the
+// topic, else what the broker configurations say that it falls back to, else the default. ofNode
+// knows these: what the metadata log says for the node or for all, else its own properties.
+func (im *Image) EffectiveTopicConfig(topic, key string,
+	ofNode func(name string) (string, bool)) string {
 	if value, ok := im.ConfigValue(ResourceTopic, topic, key); ok {
 		return value
 	}
 	d, _ := TopicConfig(key)
 	for _, synonym := range d.Synonyms {
 		name, factor, scaled := strings.Cut(synonym, "*")
-		value, ok := im.ConfigValue(ResourceBroker, "", name)
+		value, ok := ofNode(name)
 		if ok && scaled {
 			return ScaleConfig(value, factor)
 		}

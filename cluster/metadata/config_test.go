@@ -111,9 +111,10 @@ func TestTopicFallsBackToTheClustersValueThenToTheDefault(t *testing.T) {
 	set := func(resourceType int8, name, key, value string) {
 		im = applyAll(t, im, &ConfigRecord{resourceType, name, key, &value})
 	}
+	ofAll := func(name string) (string, bool) { return im.ConfigValue(ResourceBroker, "", name) }
 	check := func(key, want string) {
 		t.Helper()
-		if got := im.EffectiveTopicConfig("orders", key); got != want {
+		if got := im.EffectiveTopicConfig("orders", key, ofAll); got != want {
 			t.Errorf("%s is %s, want %s", key, got, want)
 		}
 	}

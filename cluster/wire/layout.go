@@ -8,15 +8,15 @@ import "fmt"
 type kind uint8
 
 const (
-	fixed      kind = iota
-	text            // a string with its length in front
-	textOrNull      // whose length may be negative
-	blob            // bytes with their length in front
-	blobOrNull      // whose length may be negative
-	array           // a count and that many elements
-	arrayOrNull     // whose count may be negative
-	optional        // a byte that says whether a structure follows
-	tags            // tagged fields
+	fixed       kind = iota
+	text             // a string with its length in front
+	textOrNull       // whose length may be negative
+	blob             // bytes with their length in front
+	blobOrNull       // whose length may be negative
+	array            // a count and that many elements
+	arrayOrNull      // whose count may be negative
+	optional         // a byte that says whether a structure follows
+	tags             // tagged fields
 )
 
 // field is one field of a request, in the versions from and to included.

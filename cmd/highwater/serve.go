@@ -174,6 +174,11 @@ func dataDirectory(flags *serveFlags) (string, error) {
 }
 
 func (m *mainWorld) startCluster() error {
+	for _, name := range slices.Sorted(maps.Keys(m.flags.settings)) {
+		if !cluster.SettingCounts(name) {
+			m.log.Warn("a setting is only described to clients, and changes nothing here", "name", name)
+		}
+	}
 	origin := time.Now()
 	m.hub = hub.New(hub.Config{Run: rand.Text(), Header: trace.Header{
 		Seed: int64(m.flags.seed), Origin: origin.UnixMilli(), Software: cluster.Version},

@@ -1,0 +1,40 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+
+	"highwater/cluster"
+	"highwater/cluster/client"
+)
+
+// What a topic does not say itself a broker's configuration says, and the topic's own word goes first.
+func TestTopicsFallBackToTheBrokersSettings(t *testing.T) {
+	large := strings.Repeat("x", 4000)
+	s := scenarioOf(t,
+		"topic a replicas=1,2,3", "topic own replicas=1,2,3 max.message.bytes=100000",
+		"send a value="+large+" timeout=5s -> MESSAGE_TOO_LARGE",
+		"send own value="+large,
+		"send own value="+large, // a second segment begins: the first can go
+		"send own value=last",
+		"sleep 20s",
+		`expect start("own-0") > 0`,
+		"kill 2", "kill 3", "sleep 15s",
+		"send own value=x timeout=15s -> NOT_ENOUGH_REPLICAS",
+	)
+	for name, value := range map[string]string{"message.max.bytes": "3000", "min.insync.replicas": "2",
+		"log.segment.bytes": "1048576", "log.retention.ms": "5000", "log.roll.ms": "1000",
+		"log.retention.check.interval.ms": "1000"} {
+		s.Settings = append(s.Settings, client.Setting{Name: name, Value: value})
+		if !cluster.SettingCounts(name) {
+			t.Errorf("%s is said to change nothing", name)
+		}
+	}
+	report, err := Play(t.Context(), s, Options{})
+	if err != nil || !report.OK {
+		t.Fatalf("%v %s %+v", err, report.Failure, report.Steps[len(report.Steps)-1])
+	}
+	if cluster.SettingCounts("num.io.threads") {
+		t.Error("num.io.threads is said to count")
+	}
+}
