@@ -435,8 +435,8 @@ func (p *Passport) open(w *witness, name string, holders int) {
 	case l == nil:
 		w.noLeader(a)
 	case !holds(l, p.Record):
-		a.notYet(w.leader, event.RuleLeaderEpochBump, "%s leads in epoch %d and does not have it; "+
-			"with the next record that it writes the others will be cut.", capital(w.who(l.Node)),
+		a.notYet(w.leader, event.RuleLeaderEpochBump, "%s leads in epoch %d and does not have it: "+
+			"whoever has it cuts it off at its next fetch from there.", capital(w.who(l.Node)),
 			w.partition.LeaderEpoch)
 	default:
 		w.notRisen(a, l)

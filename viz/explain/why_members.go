@@ -45,9 +45,7 @@ func (w *witness) outside(a *Answer, l *model.Log) {
 			continue
 		}
 		if n.Fenced {
-			a.notYet(newer(w.last(event.KindBrokerRegistered, id), w.last(event.KindBrokerFenced, id)),
-				event.RuleCaughtUpWithMetadata, "%s is out of the ISR and fenced: it has to replay its "+
-					"own registration first.", capital(w.who(id)))
+			w.fencedAlive(a, id)
 			continue
 		}
 		proof := w.between(event.KindReplicaFetched, l.Node, id)
@@ -59,7 +57,24 @@ func (w *witness) outside(a *Answer, l *model.Log) {
 				"offset %d; it may rejoin when a fetch of its reaches the high watermark, %d.",
 				capital(w.who(id)), proof.chunk.ReplicaFetched(proof.Record).Offset, l.HighWatermark)
 		}
-		w.cut(a, id, l.Node)
+		w.cut(a, id, l.Node, "fetches")
+	}
+}
+
+// fencedAlive says why a broker that runs is fenced.
+func (w *witness) fencedAlive(a *Answer, id event.NodeID) {
+	registered, fenced := w.last(event.KindBrokerRegistered, id), w.last(event.KindBrokerFenced, id)
+	if registered.seq() >= fenced.seq() {
+		a.notYet(registered, event.RuleCaughtUpWithMetadata, "%s is out of the ISR and fenced: it has "+
+			"to replay its own registration first.", capital(w.who(id)))
+		return
+	}
+	a.notYet(fenced, fenced.Rule, "%s is out of the ISR and was fenced at %s: for a whole session no "+
+		"heartbeat of it had reached the active controller.", capital(w.who(id)), clock(fenced.At))
+	for _, n := range w.state.Nodes {
+		if n.Alive && n.State == "leader" {
+			w.cut(a, id, n.ID, "heartbeats")
+		}
 	}
 }
 
@@ -95,6 +110,8 @@ func electedFrom(rule event.Rule, e event.PartitionChanged) string {
 		return "when the ISR was empty and no replica was eligible: it was the last that had led"
 	case event.RuleElectionUnclean:
 		return "among the replicas that lived, for none of them was in the ISR or eligible"
+	case event.RuleElectionPreferred:
+		return "in a preferred election: it comes first in the assignment"
 	case event.RuleNoLeader:
 		return "for no replica of the ISR lived, and no eligible one"
 	}
@@ -103,17 +120,31 @@ func electedFrom(rule event.Rule, e event.PartitionChanged) string {
 
 // fallen says what became of the leader before, when that was the reason.
 func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
-	if before == event.NoNode || before == w.partition.Leader {
+	if before == event.NoNode || before == w.partition.Leader ||
+		change.Rule == event.RuleElectionPreferred {
 		return
 	}
 	fenced := w.last(event.KindBrokerFenced, before)
 	if fenced != nil && fenced.Seq < change.Seq && fenced.At == change.At {
 		a.why(fenced, fenced.Rule, "%s, which led before, was fenced.", capital(w.who(before)))
 	}
-	if f := w.last(event.KindNodeStopped, before); f != nil && f.Seq < change.Seq {
+	if f := w.still(event.KindNodeStopped, event.KindNodeStarted, before, change); f != nil {
 		a.why(f, event.RuleNone, "%s had gone (%s) at %s.", capital(w.who(before)),
 			f.chunk.NodeStopped(f.Record).How, clock(f.At))
 	}
+	if f := w.still(event.KindNodePaused, event.KindNodeResumed, before, change); f != nil {
+		a.why(f, event.RuleNone, "%s had been paused at %s: it handled nothing.",
+			capital(w.who(before)), clock(f.At))
+	}
+}
+
+// still is what had begun with a node before a change and had not ended by then.
+func (w *witness) still(began, ended event.Kind, node event.NodeID, change *fact) *fact {
+	from, to := w.last(began, node), w.last(ended, node)
+	if from == nil || from.Seq > change.Seq || to.seq() > from.Seq && to.seq() < change.Seq {
+		return nil
+	}
+	return from
 }
 
 // candidates says of each replica why it does not lead.
@@ -156,16 +187,24 @@ func (w *witness) whyAck(a *Answer) {
 				event.ErrorName(int16(e.ErrorCode)), w.who(e.Connection), clock(f.At))
 		}
 	}
-	l := w.leading()
+	l, atLeader := w.leading(), 0
 	for _, wait := range waits {
 		reached := event.Offset(0)
-		if l != nil {
-			reached = l.HighWatermark
+		at := w.partition.Log(wait.Node)
+		if at != nil {
+			reached = at.HighWatermark
 		}
 		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "The produce of %s waits "+
 			"at %s since %s for the high watermark to reach %d; it is %d. %s", w.who(wait.For),
 			w.who(wait.Node), clock(wait.Since), wait.Needs, reached,
 			w.atLatest(&wait, "It fails at %s at the latest."))
+		if wait.Node == w.partition.Leader {
+			atLeader++
+		} else if at != nil {
+			a.notYet(w.leader, event.RuleLeaderEpochBump, "%s leads in epoch %d by now: %s, which does "+
+				"not know, can commit nothing of its epoch %d.", capital(w.who(w.partition.Leader)),
+				w.partition.LeaderEpoch, w.who(wait.Node), at.LeaderEpoch)
+		}
 	}
 	for _, wait := range heldUp {
 		a.notYet(w.waits[wait.ID], event.RuleAcksAllWaitsForHighWatermark, "All that the produce of %s "+
@@ -180,10 +219,10 @@ func (w *witness) whyAck(a *Answer) {
 			"the answers to a connection leave in the order of its requests.", w.who(e.Connection),
 			clock(f.At), e.API, clock(first[i].At))
 	}
-	if len(waits) > 0 && l != nil {
-		w.notRisen(a, l)
-	} else if len(waits) > 0 {
+	if l == nil && len(waits) > 0 {
 		w.noLeader(a)
+	} else if atLeader > 0 {
+		w.notRisen(a, l)
 	}
 }
 

@@ -154,7 +154,7 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 		w.absence(a, id, role)
 		return
 	}
-	if w.cut(a, id, l.Node) {
+	if w.cut(a, id, l.Node, "fetches") {
 		return
 	}
 	asked := w.between(event.KindMessageSent, id, l.Node)
@@ -175,8 +175,9 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 		"nothing else tells the leader what a follower has.", capital(w.who(id)))
 }
 
-// cut says that messages do not pass between two nodes in some direction.
-func (w *witness) cut(a *Answer, follower, leader event.NodeID) bool {
+// cut says that messages do not pass between two nodes in some direction; asking is what is sent to
+// the second of them.
+func (w *witness) cut(a *Answer, follower, leader event.NodeID, asking string) bool {
 	found := false
 	for _, link := range w.state.Links {
 		to := link.From == follower && link.To == leader
@@ -186,7 +187,7 @@ func (w *witness) cut(a *Answer, follower, leader event.NodeID) bool {
 		found = true
 		what := "answers do not reach " + w.who(follower)
 		if to {
-			what = "fetches do not reach " + w.who(leader)
+			what = asking + " do not reach " + w.who(leader)
 		}
 		a.notYet(w.between(event.KindLinkCut, link.From, link.To), event.RuleNone,
 			"The link from %s to %s is cut: %s.", w.who(link.From), w.who(link.To), what)

@@ -66,6 +66,7 @@ function roleOf({ focus }, node) {
 	if (node.power === 'down') return 'Down';
 	if (!focus) return 'Broker';
 	if (focus.leader === node.id) return 'Leader';
+	if (focus.copies.get(node.id)?.role === 'leader') return 'Was leader'; // and does not know
 	return focus.copies.has(node.id) || focus.replicas.includes(node.id) ? 'Follower' : 'Broker';
 }
 

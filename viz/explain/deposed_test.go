@@ -1,0 +1,54 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+
+	"highwater/cluster/event"
+	"highwater/viz/explain"
+)
+
+// A leader that nobody can tell of its successor goes on, and answers keep the two apart; what once
+// befell a broker that has been back since is no reason.
+func TestAnswersKnowADeposedLeaderAndWhatIsOver(t *testing.T) {
+	r := script(t, "topic orders replicas=1,2,3", "kill 1", "sleep 12s", "restart 1", "sleep 5s",
+		"elect orders-0 preferred", "sleep 2s", "why leader orders-0",
+		"producer p", "send orders key=kept by=p", "cut 1-101", "cut 1-102", "cut 1-103", "sleep 20s",
+		"send orders key=lost by=p nowait", "sleep 1s", "why ack orders-0",
+		"heal all", "sleep 5s", "pause 2", "sleep 15s", "resume 2", "sleep 1s", "why hw orders-0")
+	a := r.why("leader", "orders", r.command("why leader"))
+	r.says(a.Why, "in a preferred election", event.RuleElectionPreferred, event.KindPartitionChanged)
+	for _, s := range a.Why {
+		if strings.Contains(s.Text, "had gone") {
+			t.Errorf("a reason that was over: %s", s.Text)
+		}
+	}
+	at := r.command("why ack")
+	a = r.why("leader", "orders", at)
+	r.says(a.Why, "Broker 1, which led before, was fenced", event.RuleSessionTimeout,
+		event.KindBrokerFenced)
+	if text := a.Why[len(a.Why)-1].Text; strings.Contains(text, "had gone") {
+		t.Errorf("a reason that was over: %s", text)
+	}
+	a = r.why("isr", "orders", at)
+	r.says(a.NotYet, "no heartbeat of it had reached", event.RuleSessionTimeout, event.KindBrokerFenced)
+	r.says(a.NotYet, "heartbeats do not reach controller", 0, event.KindLinkCut)
+	a = r.why("ack", "orders", at)
+	r.says(a.NotYet, "for the high watermark to reach 2; it is 1",
+		event.RuleAcksAllWaitsForHighWatermark, event.KindWaitBegan)
+	r.says(a.NotYet, "can commit nothing of its epoch", event.RuleLeaderEpochBump,
+		event.KindPartitionChanged)
+	for _, s := range a.Why {
+		if strings.Contains(s.Text, "Nothing waits") {
+			t.Errorf("the new leader's high watermark explains nothing here: %s", s.Text)
+		}
+	}
+	p, err := explain.PassportOf(r, explain.Record{Topic: "orders", Offset: 1, Epoch: 2}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.says(p.NotYet, "cuts it off at its next fetch", event.RuleLeaderEpochBump,
+		event.KindPartitionChanged)
+	a = r.why("leader", "orders", r.last())
+	r.says(a.Why, "Broker 2 had been paused at", 0, event.KindNodePaused)
+}
