@@ -37,7 +37,7 @@ type connection struct {
 	largest   int   // bytes of the largest whole frame so far
 	partial   int   // bytes of a frame that has begun, 0 between frames
 	partialOf int64 // asked when it began
-	reserved  int64 // of the budget, for that frame
+	claim     claim // to the budget, for that frame
 	spoken    bool  // a whole frame was read
 	deadline  time.Time
 	asked     int64 // requests posted or about to be
@@ -102,7 +102,7 @@ func (c *connection) serve() {
 	if c.slab != nil {
 		c.slab.Release()
 	}
-	c.edge.inFlight.give(c.reserved)
+	c.edge.inFlight.settle(&c.claim, 0)
 	c.edge.leave(c)
 	if !c.untold.Load() {
 		c.edge.config.World.Post(world.DisconnectedIn(c.listener.node, c.id, c.reason))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -217,6 +218,67 @@ func TestReadingStopsWhileTooMuchIsInFlight(t *testing.T) {
 	}
 	if err := <-sent; err != nil {
 		t.Fatal(err)
+	}
+}
+
+func claims(b *budget) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.claims)
+}
+
+// What a frame's length promises takes nothing from others: only what has come does.
+func TestAnnouncedFramesKeepNobodyWaiting(t *testing.T) {
+	s := start(t, func(call *world.Call, r *broker.Request) { call.Reply(plainAnswer(r)) },
+		func(c *Config) { c.InFlightBytesMax = 1 << 20 })
+	for n := range 3 {
+		stalled := s.connect()
+		stalled.send(1, metadataRequest(9))
+		stalled.receive()
+		frame := encodeRequest(2, produceRequest(9, 1, "orders", bytes.Repeat([]byte{1}, 500<<10)))
+		if _, err := stalled.conn.Write(frame[:100]); err != nil {
+			t.Fatal(err)
+		}
+		for claims(s.edge.inFlight) <= n {
+			runtime.Gosched()
+		}
+	}
+	c := s.connect()
+	c.send(3, produceRequest(9, 1, "orders", bytes.Repeat([]byte{1}, 300<<10)))
+	if got, _ := c.receive(); got != 3 {
+		t.Errorf("answer to %d", got)
+	}
+}
+
+// Frames that all came half do not wait for each other, though together they are too much.
+func TestHalfFramesBecomeWholeOneAfterAnother(t *testing.T) {
+	s := start(t, func(call *world.Call, r *broker.Request) { call.Reply(plainAnswer(r)) },
+		func(c *Config) { c.InFlightBytesMax = 1 << 20 })
+	frame := encodeRequest(2, produceRequest(9, 1, "orders", bytes.Repeat([]byte{1}, 480<<10)))
+	var clients []*client
+	for range 6 {
+		c := s.connect()
+		if _, err := c.conn.Write(frame[:150<<10]); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	var wait sync.WaitGroup
+	for _, c := range clients {
+		wait.Go(func() {
+			if _, err := c.conn.Write(frame[150<<10:]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i, c := range clients {
+		if got, _ := c.receive(); got != 2 {
+			t.Errorf("client %d: answer to %d", i, got)
+		}
+	}
+	wait.Wait()
+	if n := s.edge.inFlight.inUse(); n != 0 {
+		t.Errorf("%d bytes are still counted", n)
 	}
 }
 

@@ -10,9 +10,12 @@ const (
 	slabBytesMax = 256 << 10 // but for frames that need more
 	// tailBytesMin is the least room at a slab's end that is worth reading into.
 	tailBytesMin = 2 << 10
-	// reserveBytesMin is from which size on a half frame takes its part of the budget before the
-	// rest of it is read.
-	reserveBytesMin = 64 << 10
+	// claimBytesMin is from which size on a half frame takes a part of the budget before the rest
+	// of it is read.
+	claimBytesMin = 64 << 10
+	// trustedBytesMax is the largest frame for which there is memory as soon as it is announced, to
+	// a client that has sent as large a one.
+	trustedBytesMax = 4 << 20
 	// restAfter is how long a connection keeps a large slab when nothing comes.
 	restAfter = 5 * time.Second
 )
@@ -27,11 +30,14 @@ func (c *connection) adapt(n int) {
 	}
 }
 
-// charge says how much of the budget a whole frame takes: what was reserved for it counts.
+// charge says how much of the budget a whole frame takes: what was claimed for it counts.
 func (c *connection) charge(frame int) int64 {
 	n := int64(frame)
-	c.edge.inFlight.add(n - c.reserved)
-	c.reserved = 0
+	if c.claim.open {
+		c.edge.inFlight.settle(&c.claim, n)
+	} else {
+		c.edge.inFlight.add(n)
+	}
 	return n
 }
 
@@ -98,35 +104,37 @@ func (c *connection) prepareSlab(pending int) error {
 	if pending >= lengthBytes {
 		need += int(binary.BigEndian.Uint32(c.slab.Bytes()[c.start:]))
 	}
-	if err := c.reserve(need); err != nil {
-		return err
-	}
 	fits := c.start+need <= size && (pending >= lengthBytes || size-c.filled >= tailBytesMin)
 	filling := c.start == 0 && pending > 0 && c.filled < size // a large frame, what there is of it
 	switch {
 	case pending == 0 && alone:
 		c.moveTo(c.slabSize, 0)
 	case fits, filling:
+		return c.claimFor(need, size)
 	case alone && pending > 0 && need <= size:
 		c.filled = copy(c.slab.Bytes(), c.slab.Bytes()[c.start:c.filled])
 		c.start = 0
+		return c.claimFor(need, size)
 	default:
-		c.moveTo(max(c.slabSize, c.slabFor(need, pending)), pending)
+		next := max(c.slabSize, c.slabFor(need, pending))
+		if err := c.claimFor(need, next); err != nil {
+			return err
+		}
+		c.moveTo(next, pending)
 	}
 	return nil
 }
 
-// reserve takes a large frame's part of the budget before it is read. All large frames together
-// may have half of it, so that small ones always pass.
-func (c *connection) reserve(need int) error {
-	if need <= reserveBytesMin || c.reserved > 0 {
+// claimFor takes a large frame's part of the budget before it is read: what it has of a slab. All
+// large frames together may have half of the budget, so that small ones always pass.
+func (c *connection) claimFor(need, slab int) error {
+	if need <= claimBytesMin {
 		return nil
 	}
-	waited, ok := c.edge.inFlight.take(int64(need), c.edge.inFlight.max/2, c.done)
+	waited, ok := c.edge.inFlight.grow(&c.claim, int64(min(need, slab)), c.done)
 	if !ok {
 		return errClosed
 	}
-	c.reserved = int64(need)
 	if waited {
 		c.partialOf = -1
 	}
@@ -136,10 +144,10 @@ func (c *connection) reserve(need int) error {
 // slabFor is how much memory a frame gets: all it needs when the client has sent as large a one
 // before, else twice what has come, so that a mere claim costs nothing.
 func (c *connection) slabFor(need, pending int) int {
-	if need <= 2*c.largest {
+	if need <= min(2*c.largest, trustedBytesMax) {
 		return need
 	}
-	return min(need, max(2*pending, reserveBytesMin))
+	return min(need, max(2*pending, claimBytesMin))
 }
 
 // moveTo continues in another slab, taking the pending bytes along.
