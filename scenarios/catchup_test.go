@@ -34,3 +34,15 @@ func TestAFollowerCatchesUpOnPartitionsThatFoundNoRoom(t *testing.T) {
 		t.Fatalf("%v %+v", err, report)
 	}
 }
+
+// A follower comes back into the ISR by a fetch that has reached the high watermark, and not because
+// the high watermark stands still below min.insync.replicas where it once was.
+func TestFollowersThatCannotFetchStayOutOfTheIsr(t *testing.T) {
+	holds(t,
+		"topic a replicas=1,2,3 min.insync.replicas=2", "send a value=1",
+		"cut 1-2", "cut 1-3", "cut 2-3", "send a value=2 acks=1",
+		"sleep 60s", `expect isr("a-0") == [1]`,
+		"sleep 16s", `expect isr("a-0") == [1]`,
+		"send a value=3 timeout=5s -> NOT_ENOUGH_REPLICAS",
+		"heal all", `wait isr("a-0") == [1,2,3] within 10s`)
+}

@@ -6,10 +6,12 @@ import (
 	"highwater/cluster/event"
 )
 
-// maybeExpandIsr proposes a follower that has reached the high watermark and this leader's epoch.
+// maybeExpandIsr proposes a follower whose fetch has reached the high watermark and this leader's
+// epoch; one at a time, and the others when the controller has answered.
 func (p *Partition) maybeExpandIsr(f *follower) {
 	l := p.leading
-	if l.proposed != nil || contains(p.isr, f.id) || f.logEndOffset < p.highWatermark ||
+	f.mayAsk = l.proposed != nil
+	if f.mayAsk || contains(p.isr, f.id) || f.logEndOffset < p.highWatermark ||
 		f.logEndOffset < l.epochStart || !p.host.MayJoinIsr(f.id, f.brokerEpoch) {
 		return
 	}
@@ -68,6 +70,9 @@ func (p *Partition) IsrAnswered(code int16, leaderEpoch event.Epoch, partitionEp
 	}
 	l.proposed = nil
 	if code != 0 {
+		for _, f := range l.followers {
+			f.mayAsk = false
+		}
 		event.IsrChangeRefused{Topic: p.Topic, Partition: p.Index, ErrorCode: int32(code)}.
 			Emit(p.env.Events, event.RuleIsrOnlyByController)
 		p.maybeMoveHighWatermark()
@@ -94,7 +99,7 @@ func (p *Partition) isrCommitted(before []event.NodeID) {
 	p.holdTail()
 	p.maybeMoveHighWatermark()
 	for _, f := range p.leading.followers {
-		if p.leading.proposed == nil && f.logEndOffset >= 0 {
+		if p.leading.proposed == nil && f.mayAsk { // a fetch alone lets a follower in, not what is past
 			p.maybeExpandIsr(f)
 		}
 	}

@@ -44,6 +44,7 @@ type follower struct {
 	lastFetchEnd  event.Offset
 	lastCaughtUp  int64 // virtual ns at which it last had all that the leader had
 	caughtUpKnown bool
+	mayAsk        bool // a fetch came while another proposal was open
 }
 
 func (p *Partition) becomeLeader(m *metadata.Partition) {
