@@ -52,3 +52,13 @@ func TestAnswersKnowADeposedLeaderAndWhatIsOver(t *testing.T) {
 	a = r.why("leader", "orders", r.last())
 	r.says(a.Why, "Broker 2 had been paused at", 0, event.KindNodePaused)
 }
+
+func TestAProduceThatAPausedLeaderHasNotReadWaitsToo(t *testing.T) {
+	r := script(t, "topic orders replicas=1,2,3", "producer p", "send orders value=a by=p", "pause 1",
+		"send orders value=b by=p nowait", "sleep 1s", "why ack orders-0")
+	a := r.why("ack", "orders", r.last())
+	r.says(a.NotYet, "What p has sent to broker 1 lies there unread", 0, event.KindNodePaused)
+	if a.Title != "One produce to orders-0 waits for its acknowledgement." {
+		t.Error(a.Title)
+	}
+}

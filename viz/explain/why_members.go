@@ -167,7 +167,8 @@ func (w *witness) whyAck(a *Answer) {
 	waits := w.waiting(func(what string) bool { return what == "produce" })
 	heldUp := w.heldUp()
 	behind, first := w.behind()
-	all := len(waits) + len(heldUp) + len(behind)
+	parked := w.parked(len(waits) + len(heldUp) + len(behind))
+	all := len(waits) + len(heldUp) + len(behind) + len(parked)
 	switch all {
 	case 0:
 		a.Title = "No produce to " + w.name() + " waits for its acknowledgement."
@@ -219,11 +220,32 @@ func (w *witness) whyAck(a *Answer) {
 			"the answers to a connection leave in the order of its requests.", w.who(e.Connection),
 			clock(f.At), e.API, clock(first[i].At))
 	}
+	for _, p := range parked {
+		a.notYet(w.last(event.KindNodePaused, p.to), event.RuleNone, "What %s has sent to %s lies "+
+			"there unread: it is paused and handles nothing.", w.who(p.by), w.who(p.to))
+	}
 	if l == nil && len(waits) > 0 {
 		w.noLeader(a)
 	} else if atLeader > 0 {
 		w.notRisen(a, l)
 	}
+}
+
+// parcel is what a built-in producer has sent.
+type parcel struct{ by, to event.NodeID }
+
+// parked lists the batches for the partition that were sent to a broker that is paused, but for as
+// many as are known to wait.
+func (w *witness) parked(known int) (parcels []parcel) {
+	for _, p := range w.state.Programs {
+		for _, b := range p.Batches {
+			n := w.state.Node(b.To)
+			if w.isHere(b.Topic, b.Partition) && b.State == "sent" && n != nil && n.Paused {
+				parcels = append(parcels, parcel{p.Node, b.To})
+			}
+		}
+	}
+	return parcels[min(known, len(parcels)):]
 }
 
 func (w *witness) whyFetch(a *Answer) {
