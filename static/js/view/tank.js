@@ -54,7 +54,7 @@ export function drawTank(view, node) {
 			},
 		},
 		h('div', { class: 'tank-glass' }, copy && drawLog(view, node, copy, top)),
-		copy && isLeader && drawWaiting(view, copy, top),
+		copy && drawWaiting(view, copy, top),
 		isLeader &&
 			h(
 				'button',
@@ -268,7 +268,7 @@ function drawWaiting({ scene, geometry, act }, copy, top) {
 	const { unit } = geometry;
 	const isBeside = top(leo) / unit < ABOVE + waits.length * LINE + SIGN;
 	const room = isBeside ? geometry.cellWidth - 2 - shortOffset(leo).length * 0.57 : Infinity;
-	return h(
+	return waits.length > 0 && h( // also at one that led, and does not know that it was deposed
 		'ul',
 		{
 			class: cls('waiting', { beside: isBeside }),
