@@ -128,7 +128,7 @@ func runDisk(x *execution) {
 	case disk.Slow:
 		text = fmt.Sprintf("slow by %v", fault.Delay)
 	}
-	x.did(x.config.Cluster.DiskFault(id, fault), "the disk of %s is %s", x.named(id), text)
+	x.did(x.config.Cluster.DiskFault(id, fault), "the disk of %s is now: %s", x.named(id), text)
 }
 
 func runClock(x *execution) {

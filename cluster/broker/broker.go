@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -231,15 +232,18 @@ func (b *Broker) failDisk(operation string, err error) {
 		return
 	}
 	b.tellFailure(operation, err)
-	b.env.Fail("disk", err.Error())
+	b.env.Fail("disk", oneLine(err))
 }
 
 func (b *Broker) tellFailure(operation string, err error) {
 	b.log.Error("log directory failed", "broker", b.env.ID(), "directory", b.disk.Path(),
 		"operation", operation, "error", err)
-	event.LogDirFailed{Operation: operation, Error: err.Error()}.
+	event.LogDirFailed{Operation: operation, Error: oneLine(err)}.
 		Emit(b.env.Events, event.RuleDiskFailClosed)
 }
+
+// oneLine tells errors that were joined in one sentence.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Failed, of replica.Host, decides what an append error of a follower means.
 func (b *Broker) Failed(p *partition.Partition, err error) {

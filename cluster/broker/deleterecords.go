@@ -136,7 +136,7 @@ func (w *deleteWait) try() {
 		row := &w.response.Topics[part.topic].Partitions[part.row]
 		if part.h.Removed() || !part.h.Leads() {
 			row.ErrorCode, row.LowWatermark = kerr.NotLeaderForPartition.Code, -1
-			w.b.waits.endOf(&w.pendingWait, part.index, kerr.NotLeaderForPartition.Error())
+			w.b.waits.endOf(&w.pendingWait, part.index, event.ErrorName(kerr.NotLeaderForPartition.Code))
 			return true
 		}
 		row.LowWatermark = int64(w.b.lowWatermark(part.h))

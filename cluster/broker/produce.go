@@ -275,7 +275,7 @@ func (part *producePart) Passed(_ *partition.Partition, code int16) {
 	}
 	outcome := "satisfied"
 	if code != 0 {
-		outcome = kerr.ErrorForCode(code).Error()
+		outcome = event.ErrorName(code)
 	}
 	w.open--
 	if w.open == 0 {

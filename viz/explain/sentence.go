@@ -56,7 +56,9 @@ func naming(s *model.State, id event.NodeID) string {
 	if p := s.Program(id); p != nil {
 		return p.Name
 	}
-	if n := s.Node(id); n != nil && n.Role != "" && n.Role != "client" {
+	if n := s.Node(id); n != nil && n.Role == "client" {
+		return "the built-in client"
+	} else if n != nil && n.Role != "" {
 		return fmt.Sprintf("%s %d", n.Role, id)
 	}
 	for _, c := range s.Clients {
@@ -64,9 +66,7 @@ func naming(s *model.State, id event.NodeID) string {
 			return c.ClientID
 		}
 	}
-	switch n := s.Node(id); {
-	case n != nil && n.Role == "client":
-		return "the built-in client"
+	switch {
 	case id == event.NoNode:
 		return "nobody"
 	case id >= event.FirstOutside:

@@ -48,8 +48,10 @@ func (w *witness) see(f *fact) {
 			w.forget()
 		}
 	case event.KindClientIdentified:
-		e := f.chunk.ClientIdentified(f.Record)
-		w.names[e.Connection] = e.ClientID
+		// Inside the world a client's connection is its node, which has a name already.
+		if e := f.chunk.ClientIdentified(f.Record); e.Connection >= event.FirstOutside {
+			w.names[e.Connection] = e.ClientID
+		}
 	case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused, event.KindNodeResumed:
 		w.newest[about{kind: f.Kind, node: f.Node}] = f
 		if f.Kind == event.KindNodeStopped {
