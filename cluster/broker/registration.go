@@ -65,6 +65,7 @@ func (b *Broker) sendRegistration() {
 		b.checkpoints.brokerEpoch = answer.BrokerEpoch
 		b.session.heartbeat = b.env.AfterQuiet("heartbeat", 0, b.sendHeartbeat)
 		b.actOnMetadata()
+		b.sendProposals() // those that wanted an epoch to be sent with
 	})
 }
 

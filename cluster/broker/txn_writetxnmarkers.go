@@ -41,6 +41,7 @@ type markerPart struct {
 	p                  *partition.Partition
 	marker, topic, row int
 	index              int // among the parts
+	passed             bool
 }
 
 func (b *Broker) takeMarkers(body *kmsg.WriteTxnMarkersRequest, reply func(kmsg.Response)) {
@@ -126,7 +127,7 @@ func (part *markerPart) Passed(_ *partition.Partition, code int16) {
 	if w.ended {
 		return
 	}
-	part.answer().ErrorCode = code
+	part.passed, part.answer().ErrorCode = true, code
 	if w.open--; w.open == 0 {
 		w.answer("satisfied")
 		return
@@ -142,7 +143,7 @@ func (part *markerPart) answer() *kmsg.WriteTxnMarkersResponseMarkerTopicPartiti
 func (w *markersWait) expired() {
 	for _, part := range w.parts {
 		part.p.Forget(part)
-		if part.answer().ErrorCode == 0 {
+		if !part.passed {
 			part.answer().ErrorCode = kerr.RequestTimedOut.Code
 		}
 	}
