@@ -115,8 +115,12 @@ func checkClientName(w word) *Error {
 		}
 	}
 	reserved := append(functionNames(), "true", "false", "none", "all")
-	if len(w.text) > clientNameMax || contains(reserved, w.text) {
-		return inputError(w.position, "%q cannot be the name of a client", w.text)
+	if contains(reserved, w.text) {
+		return inputError(w.position, "%q cannot be the name of a client: expressions have a meaning "+
+			"for it", w.text)
+	}
+	if len(w.text) > clientNameMax {
+		return inputError(w.position, "the name of a client has at most %d letters", clientNameMax)
 	}
 	return nil
 }
