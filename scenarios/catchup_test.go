@@ -46,3 +46,15 @@ func TestFollowersThatCannotFetchStayOutOfTheIsr(t *testing.T) {
 		"send a value=3 timeout=5s -> NOT_ENOUGH_REPLICAS",
 		"heal all", `wait isr("a-0") == [1,2,3] within 10s`)
 }
+
+// The controllers may have let a follower in although nobody hears of it: until the metadata log
+// tells, its leader counts it.
+func TestAProposalWhoseAnswerIsLostStaysOpen(t *testing.T) {
+	holds(t,
+		"topic a replicas=1,2", "producer p linger=0ms", "send a key=k1 value=1 by=p",
+		"cut 1-2", "send a key=k2 value=2 by=p nowait", "sleep 45s", `expect isr("a-0") == [1]`,
+		"cut 101>1", "cut 102>1", "cut 103>1", "heal 1-2", "sleep 2s", "cut 1-2",
+		`expect isr("a-0") == [1,2]`, "sleep 50s",
+		"send a key=k3 value=3 by=p nowait", "sleep 5s", `expect acked("p") == 2`,
+		"heal all", "sleep 15s", `expect isr("a-0") == [1,2]`)
+}

@@ -35,8 +35,13 @@ func (b *Broker) sendProposals() {
 	if b.proposals.inFlight || len(b.proposals.waiting) == 0 || b.session.epoch < 0 {
 		return
 	}
-	proposals := b.proposals.waiting
+	proposals := slices.DeleteFunc(b.proposals.waiting, func(x isrProposal) bool {
+		return !x.p.Proposes(x.isr)
+	})
 	b.proposals.waiting = nil
+	if len(proposals) == 0 {
+		return
+	}
 	b.proposals.inFlight = true
 	request := kmsg.NewPtrAlterPartitionRequest()
 	request.Version = 3
@@ -46,13 +51,19 @@ func (b *Broker) sendProposals() {
 	}
 	b.controller.call("AlterPartition", request, 30*time.Second, func(body any, err error) {
 		b.proposals.inFlight = false
+		var again []isrProposal
 		answer, _ := body.(*kmsg.AlterPartitionResponse)
-		code := kerr.RequestTimedOut.Code
-		if err == nil {
-			code = answer.ErrorCode
-		}
 		for _, proposal := range proposals {
-			answerProposal(proposal.p, answer, code)
+			if err != nil || answer.ErrorCode != 0 || answerProposal(proposal, answer) {
+				again = append(again, proposal)
+			}
+		}
+		b.proposals.waiting = append(again, b.proposals.waiting...)
+		if len(again) > 0 {
+			// Whether it was done nobody knows, so it is open until an answer comes or the metadata log
+			// tells: this has no other end.
+			b.env.AfterQuiet("alter-partition-retry", controllerBackoff, b.sendProposals)
+			return
 		}
 		b.sendProposals()
 	})
@@ -84,11 +95,9 @@ func addProposal(request *kmsg.AlterPartitionRequest, proposal isrProposal, own 
 	request.Topics[at].Partitions = append(request.Topics[at].Partitions, part)
 }
 
-func answerProposal(p *partition.Partition, answer *kmsg.AlterPartitionResponse, code int16) {
-	if code != 0 {
-		p.IsrAnswered(code, 0, 0, nil)
-		return
-	}
+// answerProposal says whether the proposal is to be sent again.
+func answerProposal(proposal isrProposal, answer *kmsg.AlterPartitionResponse) (again bool) {
+	p := proposal.p
 	for i := range answer.Topics {
 		if answer.Topics[i].TopidID != p.TopicID {
 			continue
@@ -102,11 +111,11 @@ func answerProposal(p *partition.Partition, answer *kmsg.AlterPartitionResponse,
 			for _, id := range r.ISR {
 				isr = append(isr, event.NodeID(id))
 			}
-			p.IsrAnswered(r.ErrorCode, event.Epoch(r.LeaderEpoch), r.PartitionEpoch, isr)
-			return
+			return p.IsrAnswered(proposal.isr, r.ErrorCode, event.Epoch(r.LeaderEpoch),
+				r.PartitionEpoch, isr)
 		}
 	}
-	p.IsrAnswered(kerr.UnknownServerError.Code, 0, 0, nil)
+	return p.IsrAnswered(proposal.isr, kerr.UnknownServerError.Code, 0, 0, nil)
 }
 
 // MayJoinIsr, of partition.Host: the replica's broker is active, and it fetched as the incarnation

@@ -3,6 +3,8 @@ package partition
 import (
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"highwater/cluster/event"
 )
 
@@ -60,36 +62,60 @@ func (p *Partition) BrokerEpochOf(id event.NodeID) int64 {
 	return -1
 }
 
+// Proposes says whether this very proposal is open still: not when the metadata log was faster, or
+// another leadership.
+func (p *Partition) Proposes(isr []event.NodeID) bool {
+	return p.leading != nil && len(p.leading.proposed) > 0 && &p.leading.proposed[0] == &isr[0]
+}
+
 // IsrAnswered takes the controller's answer to a proposal. Only what the controller committed
-// changes the ISR.
-func (p *Partition) IsrAnswered(code int16, leaderEpoch event.Epoch, partitionEpoch int32,
-	isr []event.NodeID) {
-	l := p.leading
-	if l == nil || l.proposed == nil {
-		return
+// changes the ISR. A proposal ends when the controller says that it has not done it and knows no
+// better; after any other error it may have been done, by this request or an earlier one, so both
+// ISRs count until the metadata log tells, and again says whether to ask once more
+// (Partition.handleAlterPartitionError).
+func (p *Partition) IsrAnswered(proposal []event.NodeID, code int16, leaderEpoch event.Epoch,
+	partitionEpoch int32, isr []event.NodeID) (again bool) {
+	if !p.Proposes(proposal) {
+		return false
 	}
-	l.proposed = nil
-	if code != 0 {
-		for _, f := range l.followers {
-			f.mayAsk = false
-		}
-		event.IsrChangeRefused{Topic: p.Topic, Partition: p.Index, ErrorCode: int32(code)}.
-			Emit(p.env.Events, event.RuleIsrOnlyByController)
+	switch code {
+	case 0:
+	case kerr.OperationNotAttempted.Code, kerr.IneligibleReplica.Code:
+		p.refused(code)
 		p.maybeMoveHighWatermark()
-		return
+		return false
+	case kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicID.Code, kerr.FencedLeaderEpoch.Code,
+		kerr.InvalidUpdateVersion.Code, kerr.InvalidRequest.Code, kerr.NewLeaderElected.Code:
+		return false
+	default:
+		return true
 	}
 	if leaderEpoch != p.leaderEpoch || partitionEpoch <= p.partitionEpoch {
-		return
+		return false
 	}
 	before := p.isr
 	p.partitionEpoch = partitionEpoch
 	p.isr = isr
 	p.isrCommitted(before)
+	return false
 }
 
-// isrCommitted says what the ISR now is and what follows from it.
+func (p *Partition) refused(code int16) {
+	p.leading.proposed = nil
+	for _, f := range p.leading.followers {
+		f.mayAsk = false
+	}
+	event.IsrChangeRefused{Topic: p.Topic, Partition: p.Index, ErrorCode: int32(code)}.
+		Emit(p.env.Events, event.RuleIsrOnlyByController)
+}
+
+// isrCommitted says what the ISR of a newer partition epoch is and what follows from it. A proposal
+// that was made before is either part of it or will be refused for its epoch.
 func (p *Partition) isrCommitted(before []event.NodeID) {
 	if slices.Equal(before, p.isr) {
+		if p.leading.proposed != nil {
+			p.refused(kerr.InvalidUpdateVersion.Code)
+		}
 		p.maybeMoveHighWatermark()
 		return
 	}

@@ -99,7 +99,7 @@ func (p *Partition) Apply(m *metadata.Partition) {
 	if m.PartitionEpoch < p.partitionEpoch {
 		return
 	}
-	newEpoch := m.LeaderEpoch > p.leaderEpoch
+	newEpoch, newer := m.LeaderEpoch > p.leaderEpoch, m.PartitionEpoch > p.partitionEpoch
 	before := p.isr
 	p.partitionEpoch = m.PartitionEpoch
 	p.replicas, p.isr, p.leader = m.Replicas, m.Isr, m.Leader
@@ -107,8 +107,10 @@ func (p *Partition) Apply(m *metadata.Partition) {
 	case m.Leader == p.env.ID() && (newEpoch || p.leading == nil):
 		p.leaderEpoch = m.LeaderEpoch
 		p.becomeLeader(m)
-	case m.Leader == p.env.ID():
+	case m.Leader == p.env.ID() && newer:
 		p.isrCommitted(before)
+	case m.Leader == p.env.ID():
+		p.maybeMoveHighWatermark()
 	case newEpoch || p.leading != nil:
 		p.leaderEpoch = m.LeaderEpoch
 		p.becomeFollower()

@@ -99,14 +99,16 @@ type partition struct {
 	key       key
 	committed event.Offset // the highest high watermark that a leader had
 	decided   map[int32][]event.NodeID
-	since     int32 // the first partition epoch from which all decisions were seen
-	unclean   bool  // the newest leader was elected outside the ISR
+	reigns    map[event.Epoch][]event.NodeID // the ISR that was decided last in a leader epoch
+	since     int32                          // the first partition epoch from which all decisions were seen
+	unclean   bool                           // the newest leader was elected outside the ISR
 	replicas  map[event.NodeID]*replica
 }
 
 // replica is one node's copy.
 type replica struct {
 	leads         bool
+	epoch         event.Epoch // in which it leads
 	isr           []event.NodeID
 	proposed      []event.NodeID
 	logEnd        event.Offset
@@ -269,29 +271,6 @@ func (a *Auditor) compacting(node event.NodeID, topic string, index int32, upTo 
 	}
 }
 
-// generationsKept bounds how many generations of a group are remembered.
-const generationsKept = 8
-
-// assigned checks that a partition has one owner in a generation of its group.
-func (a *Auditor) assigned(node event.NodeID, e event.PartitionAssigned) {
-	if e.Generation < 0 {
-		return // by hand: whoever does that answers for it
-	}
-	g := generation{e.Group, e.Generation}
-	owners := a.owners[g]
-	if owners == nil {
-		owners = map[key]event.NodeID{}
-		a.owners[g] = owners
-		delete(a.owners, generation{e.Group, e.Generation - generationsKept})
-	}
-	k := key{topic: e.Topic, index: e.Partition}
-	if other, owned := owners[k]; owned && other != node {
-		a.blame("group.one-owner", "nodes %d and %d both own %s-%d in generation %d of group %s",
-			other, node, e.Topic, e.Partition, e.Generation, e.Group)
-	}
-	owners[k] = node
-}
-
 func (a *Auditor) blame(promise, format string, args ...any) {
 	if !slices.Contains(Promises(), promise) {
 		panic("audit: " + promise + " is none of the promises")
@@ -330,6 +309,7 @@ func (a *Auditor) partition(node event.NodeID, topic string, index int32) *parti
 	if p == nil {
 		since, _ := a.blank()
 		p = &partition{key: k, decided: map[int32][]event.NodeID{}, since: since,
+			reigns:   map[event.Epoch][]event.NodeID{},
 			replicas: map[event.NodeID]*replica{}}
 		a.partitions[k] = p
 	}
@@ -389,11 +369,16 @@ func (a *Auditor) appended(r *event.Record, e event.BatchAppended) {
 	}
 }
 
+// reignsKept bounds of how many leader epochs the ISR is remembered.
+const reignsKept = 8
+
 // changed notes what the controllers committed.
 func (a *Auditor) changed(rule event.Rule, e event.PartitionChanged) {
 	p := a.partition(event.NoNode, e.Topic, e.Partition)
 	p.decided[e.PartitionEpoch] = slices.Clone(e.Isr)
 	p.since = min(p.since, e.PartitionEpoch)
+	p.reigns[e.LeaderEpoch] = p.decided[e.PartitionEpoch]
+	delete(p.reigns, e.LeaderEpoch-reignsKept)
 	if e.Leader != e.LeaderBefore {
 		// A controller that did not decide it itself does not know the rule.
 		p.unclean = e.Recovering || rule == event.RuleElectionUnclean ||
@@ -431,7 +416,7 @@ func sameSet(a, b []event.NodeID) bool {
 func (a *Auditor) becameLeader(r *event.Record, e event.BecameLeader) {
 	p := a.partition(r.Node, e.Topic, e.Partition)
 	rep := a.replica(e.Topic, e.Partition, r.Node)
-	rep.leads, rep.isr, rep.proposed = true, e.Isr, nil
+	rep.leads, rep.epoch, rep.isr, rep.proposed = true, e.LeaderEpoch, e.Isr, nil
 	rep.highWatermark, rep.lastStable = e.HighWatermark, e.LastStableOffset
 	clear(rep.fetched)
 	a.decided(e.Topic, e.Partition, e.PartitionEpoch, e.Isr, r.Node)
@@ -467,6 +452,13 @@ func (a *Auditor) moved(node event.NodeID, e event.HighWatermarkMoved) {
 			a.blame("hw.min-of-isr",
 				"leader %d has high watermark %d of %s-%d, but %d is in the ISR and fetched from %d",
 				node, e.After, e.Topic, e.Partition, id, rep.fetched[id])
+		}
+	}
+	for _, id := range p.reigns[rep.epoch] {
+		if !slices.Contains(rep.isr, id) && rep.fetched[id] < e.After {
+			a.blame("hw.min-of-isr", "leader %d has high watermark %d of %s-%d, but the controllers have "+
+				"put %d into the ISR of its epoch %d, and it fetched from %d", node, e.After, e.Topic,
+				e.Partition, id, rep.epoch, rep.fetched[id])
 		}
 	}
 	p.committed = max(p.committed, e.After)

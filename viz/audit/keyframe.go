@@ -27,10 +27,12 @@ func (a *Auditor) beginPartition(topic string, from *model.Partition) {
 	p := a.partition(event.NoNode, topic, from.Index)
 	if from.Known {
 		p.decided[from.PartitionEpoch], p.since = from.Isr, from.PartitionEpoch
+		p.reigns[from.LeaderEpoch] = from.Isr
 	}
 	for _, l := range from.Logs {
 		r := a.replica(topic, from.Index, l.Node)
 		r.leads, r.isr, r.proposed = l.Role == "leader", l.Isr, l.Proposed
+		r.epoch = l.LeaderEpoch
 		r.logEnd, r.highWatermark = l.LogEndOffset, l.HighWatermark
 		for _, f := range l.Followers {
 			r.fetched[f.Node] = f.Offset
