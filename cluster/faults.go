@@ -245,6 +245,7 @@ func (c *Cluster) Pause(id event.NodeID) error {
 	if c.world.Paused(id) {
 		return fmt.Errorf("%s is paused already", c.named(id))
 	}
+	c.quorum.NodePaused(id)
 	c.world.Pause(id)
 	return nil
 }
@@ -321,6 +322,7 @@ func (c *Cluster) DiskFault(id event.NodeID, fault disk.Fault) error {
 	// says nothing before it has written. Of a disk that fails nobody knows before the write, which
 	// ends the turn, so what is said in it may not arrive in the same instant.
 	if fault.Kind == disk.Hung {
+		c.quorum.NodePaused(id)
 		c.world.Pause(id)
 	} else if c.hung[id] {
 		delete(c.hung, id)

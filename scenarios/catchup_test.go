@@ -58,3 +58,20 @@ func TestAProposalWhoseAnswerIsLostStaysOpen(t *testing.T) {
 		"send a key=k3 value=3 by=p nowait", "sleep 5s", `expect acked("p") == 2`,
 		"heal all", "sleep 15s", `expect isr("a-0") == [1,2]`)
 }
+
+// A controller that stands still in the middle of its election is one voter less, and no more; when
+// it goes on, what it has won is over.
+func TestACandidateThatStandsStillKeepsNobodyFromBeingElected(t *testing.T) {
+	s := scenarioOf(t,
+		"topic a rf=3 min.insync.replicas=2", "send a value=1",
+		"delay 101-102 500ms", "delay 101-103 500ms", "delay 102-103 500ms", "sleep 5s",
+		"kill controller", "sleep 2s", "pause 102", "restart 101", "delay 101-103 0ms", "sleep 30s",
+		"topic b rf=1 -> ok", "kill 1", "wait alive(1) == false && isr(\"a-0\") == [2,3] within 20s",
+		"resume 102", "sleep 20s", "topic c rf=1 -> ok", "restart 1",
+		`wait isr("a-0") == [1,2,3] within 20s`)
+	s.Seed = 7 // 101 leads, and 102 campaigns
+	report, err := Play(t.Context(), s, Options{})
+	if err != nil || !report.OK {
+		t.Fatalf("%v %+v", err, report.Steps[len(report.Steps)-1])
+	}
+}

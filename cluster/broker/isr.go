@@ -35,10 +35,16 @@ func (b *Broker) sendProposals() {
 	if b.proposals.inFlight || len(b.proposals.waiting) == 0 || b.session.epoch < 0 {
 		return
 	}
-	proposals := slices.DeleteFunc(b.proposals.waiting, func(x isrProposal) bool {
-		return !x.p.Proposes(x.isr)
-	})
+	var proposals []isrProposal
+	waiting := b.proposals.waiting
 	b.proposals.waiting = nil
+	for _, proposal := range waiting {
+		if proposal.p.Proposes(proposal.isr) {
+			proposals = append(proposals, proposal)
+		} else {
+			proposal.p.IsrUnasked(proposal.isr)
+		}
+	}
 	if len(proposals) == 0 {
 		return
 	}

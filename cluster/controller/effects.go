@@ -13,6 +13,7 @@ type pendingRound struct {
 	actor    event.NodeID
 	election bool
 	cause    event.Seq
+	told     bool // its effects were told ahead of its end: the actor stood still
 	// result is set by the round, in live mode on another goroutine.
 	result atomic.Pointer[roundResult]
 }
@@ -27,6 +28,30 @@ func (q *Quorum) electing() bool {
 // settle takes a round off the list of those to be told.
 func (q *Quorum) settle(p *pendingRound) {
 	q.pending = slices.DeleteFunc(q.pending, func(other *pendingRound) bool { return other == p })
+}
+
+// NodePaused is called before a controller stands still. Nobody waits for the end of its rounds any
+// more, or no other could be elected; what they stored is told at once, since others go on from there.
+func (q *Quorum) NodePaused(id event.NodeID) {
+	if !slices.Contains(q.ids, id) {
+		return
+	}
+	q.awaitRounds(q.asked)
+	for _, p := range slices.Clone(q.pending) {
+		r := p.result.Load()
+		if p.actor != id || r == nil {
+			continue
+		}
+		q.settle(p)
+		q.tellVotes(p, r)
+		q.tellLogs(p, r)
+		p.told = true
+	}
+}
+
+// isOver says whether some controller has stored a later term.
+func (q *Quorum) isOver(term int32) bool {
+	return slices.ContainsFunc(q.ids, func(id event.NodeID) bool { return int32(q.told[id].term) > term })
 }
 
 // tellOf tells at once what a node stored in rounds whose end it will not see.
@@ -56,6 +81,9 @@ func (q *Quorum) tellOf(id event.NodeID) {
 
 // tellVotes tells, node by node, which terms and votes a round stored.
 func (q *Quorum) tellVotes(p *pendingRound, r *roundResult) {
+	if p.told {
+		return
+	}
 	for i := range r.effects {
 		q.tellVote(p, &r.effects[i])
 	}
@@ -63,6 +91,9 @@ func (q *Quorum) tellVotes(p *pendingRound, r *roundResult) {
 
 // tellLogs tells, node by node, how far the logs are on disk.
 func (q *Quorum) tellLogs(p *pendingRound, r *roundResult) {
+	if p.told {
+		return
+	}
 	for i := range r.effects {
 		q.tellStored(p, &r.effects[i])
 	}

@@ -114,7 +114,7 @@ func (c *Controller) beginRound(r round, done func(*pendingRound, *roundResult))
 func (c *Controller) campaigned(p *pendingRound, r *roundResult) {
 	q := c.quorum
 	q.tellVotes(p, r)
-	if r.outcome != roundStored {
+	if r.outcome != roundStored || p.told && q.isOver(r.term) {
 		q.tellLogs(p, r)
 		q.failBroken(r)
 		c.lostElection()

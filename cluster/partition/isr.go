@@ -12,7 +12,7 @@ import (
 // epoch; one at a time, and the others when the controller has answered.
 func (p *Partition) maybeExpandIsr(f *follower) {
 	l := p.leading
-	f.mayAsk = l.proposed != nil
+	f.mayAsk = l.proposed != nil || l.unanswered != nil
 	if f.mayAsk || contains(p.isr, f.id) || f.logEndOffset < p.highWatermark ||
 		f.logEndOffset < l.epochStart || !p.host.MayJoinIsr(f.id, f.brokerEpoch) {
 		return
@@ -24,7 +24,7 @@ func (p *Partition) maybeExpandIsr(f *follower) {
 // CheckLag proposes to leave out the followers that have not been caught up for too long.
 func (p *Partition) CheckLag() {
 	l := p.leading
-	if l == nil || l.proposed != nil {
+	if l == nil || l.proposed != nil || l.unanswered != nil {
 		return
 	}
 	now, end := p.env.VirtualNow(), p.Log.LogEndOffset()
@@ -45,7 +45,7 @@ func (p *Partition) CheckLag() {
 
 func (p *Partition) propose(isr []event.NodeID, about event.NodeID, rule event.Rule) {
 	slices.Sort(isr)
-	p.leading.proposed = isr
+	p.leading.proposed, p.leading.unanswered = isr, isr
 	event.IsrChangeProposed{Topic: p.Topic, Partition: p.Index, Isr: p.isr, Proposed: isr,
 		Replica: about}.Emit(p.env.Events, rule)
 	p.host.ProposeIsr(p, isr)
@@ -65,7 +65,18 @@ func (p *Partition) BrokerEpochOf(id event.NodeID) int64 {
 // Proposes says whether this very proposal is open still: not when the metadata log was faster, or
 // another leadership.
 func (p *Partition) Proposes(isr []event.NodeID) bool {
-	return p.leading != nil && len(p.leading.proposed) > 0 && &p.leading.proposed[0] == &isr[0]
+	return p.leading != nil && isSame(p.leading.proposed, isr)
+}
+
+// isSame compares lists by where they are: of two proposals of the same nodes one may be over.
+func isSame(a, b []event.NodeID) bool { return len(a) > 0 && &a[0] == &b[0] }
+
+// IsrUnasked says that a proposal which is not open any more is not sent again.
+func (p *Partition) IsrUnasked(proposal []event.NodeID) {
+	if l := p.leading; l != nil && isSame(l.unanswered, proposal) {
+		l.unanswered = nil
+		p.proposeNext()
+	}
 }
 
 // IsrAnswered takes the controller's answer to a proposal. Only what the controller committed
@@ -75,19 +86,30 @@ func (p *Partition) Proposes(isr []event.NodeID) bool {
 // (Partition.handleAlterPartitionError).
 func (p *Partition) IsrAnswered(proposal []event.NodeID, code int16, leaderEpoch event.Epoch,
 	partitionEpoch int32, isr []event.NodeID) (again bool) {
-	if !p.Proposes(proposal) {
+	l := p.leading
+	switch {
+	case l == nil || !isSame(l.unanswered, proposal):
+		return false
+	case !p.Proposes(proposal): // the metadata log was faster
+		if code != 0 {
+			p.tellRefused(code)
+		}
+		p.IsrUnasked(proposal)
 		return false
 	}
+	l.unanswered = nil
 	switch code {
 	case 0:
 	case kerr.OperationNotAttempted.Code, kerr.IneligibleReplica.Code:
-		p.refused(code)
+		p.endProposal(code)
 		p.maybeMoveHighWatermark()
 		return false
 	case kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicID.Code, kerr.FencedLeaderEpoch.Code,
 		kerr.InvalidUpdateVersion.Code, kerr.InvalidRequest.Code, kerr.NewLeaderElected.Code:
+		p.tellRefused(code)
 		return false
 	default:
+		l.unanswered = proposal
 		return true
 	}
 	if leaderEpoch != p.leaderEpoch || partitionEpoch <= p.partitionEpoch {
@@ -100,11 +122,15 @@ func (p *Partition) IsrAnswered(proposal []event.NodeID, code int16, leaderEpoch
 	return false
 }
 
-func (p *Partition) refused(code int16) {
+func (p *Partition) endProposal(code int16) {
 	p.leading.proposed = nil
 	for _, f := range p.leading.followers {
 		f.mayAsk = false
 	}
+	p.tellRefused(code)
+}
+
+func (p *Partition) tellRefused(code int16) {
 	event.IsrChangeRefused{Topic: p.Topic, Partition: p.Index, ErrorCode: int32(code)}.
 		Emit(p.env.Events, event.RuleIsrOnlyByController)
 }
@@ -114,7 +140,7 @@ func (p *Partition) refused(code int16) {
 func (p *Partition) isrCommitted(before []event.NodeID) {
 	if slices.Equal(before, p.isr) {
 		if p.leading.proposed != nil {
-			p.refused(kerr.InvalidUpdateVersion.Code)
+			p.endProposal(kerr.InvalidUpdateVersion.Code)
 		}
 		p.maybeMoveHighWatermark()
 		return
@@ -124,8 +150,14 @@ func (p *Partition) isrCommitted(before []event.NodeID) {
 		PartitionEpoch: p.partitionEpoch}.Emit(p.env.Events, event.RuleIsrOnlyByController)
 	p.holdTail()
 	p.maybeMoveHighWatermark()
+	p.proposeNext()
+}
+
+// proposeNext proposes a follower whose fetch came while something else was open: a fetch alone lets
+// a follower in, not what it has proved once.
+func (p *Partition) proposeNext() {
 	for _, f := range p.leading.followers {
-		if p.leading.proposed == nil && f.mayAsk { // a fetch alone lets a follower in, not what is past
+		if p.leading.proposed == nil && f.mayAsk {
 			p.maybeExpandIsr(f)
 		}
 	}

@@ -28,6 +28,7 @@ type leading struct {
 	epochStart event.Offset
 	followers  []*follower
 	proposed   []event.NodeID // the ISR asked for, nil when nothing is
+	unanswered []event.NodeID // the one that the controller has not answered: the same, or one before
 	waits      []wait         // ascending by needs
 	passing    []wait         // room for those being told, so that none is made for each
 	// verifying are the transactions that producers have begun to write here and that their
