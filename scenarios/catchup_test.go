@@ -75,3 +75,18 @@ func TestACandidateThatStandsStillKeepsNobodyFromBeingElected(t *testing.T) {
 		t.Fatalf("%v %+v", err, report.Steps[len(report.Steps)-1])
 	}
 }
+
+// Compaction may leave a hole over the high watermark that the brokers had written down: a
+// coordinator's partition is loaded beyond it all the same.
+func TestACoordinatorLoadsOverAHole(t *testing.T) {
+	again := []string{"txn p begin", "send t key=a value=1 by=p", "txn p commit", "sleep 10ms"}
+	commands := []string{"topic t rf=3", "producer p transactional=tx"}
+	commands = append(commands, again...)
+	commands = append(commands, "config __transaction_state segment.ms=1", "sleep 21s")
+	for range 3 {
+		commands = append(commands, again...)
+	}
+	commands = append(commands, "sleep 1s", "clean __transaction_state-16", "sleep 10ms", "kill 1",
+		"kill 2", "kill 3", "restart all", "sleep 30s")
+	holds(t, append(commands, again...)...)
+}

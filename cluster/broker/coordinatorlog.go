@@ -97,9 +97,16 @@ func (p *coordinatorLog) load() {
 		p.h.WaitForHighWatermark(p.next+1, p)
 		return
 	}
-	read, err := p.h.Log.Read(p.next, coordinatorReadBytes, min(end, p.h.HighWatermark()), true)
-	if err != nil || read.NextOffset == p.next {
+	limit := min(end, p.h.HighWatermark())
+	read, err := p.h.Log.Read(p.next, coordinatorReadBytes, limit, true)
+	if err != nil {
 		p.unreadable(err)
+		return
+	}
+	if read.NextOffset == p.next { // compaction left nothing from here to the limit
+		read.Release()
+		p.next = limit
+		p.load()
 		return
 	}
 	next := read.NextOffset // the work releases what was read
