@@ -90,3 +90,25 @@ func TestACoordinatorLoadsOverAHole(t *testing.T) {
 		"kill 2", "kill 3", "restart all", "sleep 30s")
 	holds(t, append(commands, again...)...)
 }
+
+// A member may leave its group while a transaction's coordinator is asked about its offsets.
+func TestOffsetsOfAMemberThatIsGoneMeanwhileAreRefused(t *testing.T) {
+	s := scenarioOf(t,
+		"topic in replicas=1,2,3;1,2,3", "topic out replicas=1,2,3", "send in value=r0 partition=0",
+		"send in value=r1 partition=1", "producer pa transactional=a linger=0ms",
+		"producer pc transactional=c linger=0ms max.block.ms=200ms",
+		"consumer ca topic=in group=g from=earliest auto-commit=false manual session.timeout.ms=6s "+
+			"heartbeat.interval.ms=500ms",
+		"consumer cb topic=in group=g from=earliest auto-commit=false manual session.timeout.ms=6s "+
+			"heartbeat.interval.ms=500ms",
+		"poll ca max=1", "sleep 3s", "txn pc begin", "send out value=A by=pc", "sleep 1s", "delay 2>3 9s",
+		"txn pc offsets of=ca -> REQUEST_TIMED_OUT", "kill ca", "sleep 6s", "poll cb max=1 timeout=2s",
+		"txn pa begin", "send out value=B by=pa", "txn pa offsets of=cb", "txn pa commit", "sleep 10s",
+		"txn pc commit -> UNKNOWN_MEMBER_ID")
+	s.Seed = 7
+	s.Settings = []client.Setting{{Name: "group.initial.rebalance.delay.ms", Value: "0"}}
+	report, err := Play(t.Context(), s, Options{})
+	if err != nil || !report.OK {
+		t.Fatalf("%v %+v", err, report.Steps[len(report.Steps)-1])
+	}
+}

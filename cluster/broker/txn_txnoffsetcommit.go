@@ -137,6 +137,12 @@ func (o *txnOffsetCommit) commit(p *groupPartition, number int64) {
 		o.finish(kerr.NotCoordinator.Code)
 		return
 	}
+	// The member may have left the group while the transaction's coordinator was asked.
+	if code := p.groups.CheckCommitInTransaction(o.committer()); code != 0 {
+		p.h.EndVerification(o.body.ProducerID, number)
+		o.finish(code)
+		return
+	}
 	if code := p.h.CheckVerified(o.body.ProducerID, o.body.ProducerEpoch, number); code != 0 {
 		o.finish(code)
 		return
