@@ -101,7 +101,7 @@ assert.equal(noteOf(scene, 'committed', { offset: 1 }).note, 'aborted');
 assert.equal(noteOf(scene, 'committed', { offset: 3 }).note, 'transaction open');
 
 // Without a leader nobody knows up to where transactions have ended: what was read was read.
-const headless = stateWith([shop(), ...readers]);
+const headless = stateWith([shop(), ...readers], { transactions: [] });
 headless.topics[0].partitions.forEach((partition) => {
   Object.assign(partition, { leader: null, committed: [{ epoch: 0, to: '5' }] });
 });

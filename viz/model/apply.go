@@ -42,7 +42,9 @@ func (s *State) Apply(c *event.Chunk, r *event.Record) {
 	case r.Kind >= event.KindClientStarted:
 		s.applyProgram(c, r)
 	case r.Kind >= event.KindGroupStateChanged:
-		// Groups are counted, not kept: nothing draws them yet.
+		if r.Kind == event.KindOffsetCommitted { // of groups nothing else is kept
+			s.applyOffset(c.OffsetCommitted(r))
+		}
 	default:
 		s.applyMetadata(c, r)
 	}

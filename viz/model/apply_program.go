@@ -247,6 +247,19 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 	}
 }
 
+// applyOffset has the members of a group, and who was one, know what the group has committed: whoever
+// committed it, also with a transaction.
+func (s *State) applyOffset(e event.OffsetCommitted) {
+	for _, p := range s.Programs {
+		for i := range p.Partitions {
+			part := &p.Partitions[i]
+			if p.Group == e.Group && part.Topic == e.Topic && part.Partition == e.Partition {
+				part.Committed = e.Offset
+			}
+		}
+	}
+}
+
 // part finds a partition of a client or makes room for it; nil when there is none left.
 func (s *State) part(p *Program, topic string, index int32) *OwnPartition {
 	key := blankPart(topic, index)

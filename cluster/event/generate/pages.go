@@ -136,7 +136,7 @@ func kindsModule() []byte {
 	var b bytes.Buffer
 	b.WriteString("// Generated from cluster/event: the kinds, the rules and the errors.\n" +
 		"const words = " + wordsOfSigns() + ";\n" +
-		"const spelled = (text) => text.replace(/[@%&+!^$*?]/g, (sign) => words[sign]);\n" +
+		"const spelled = (text) => text.replace(/[@%&+!^$*?<§]/g, (sign) => words[sign]);\n" +
 		"const each = (rows, make) => Object.fromEntries(\n" +
 		"\trows.trim().split(\"\\n\").map((row) => row.split(\"|\")).map(([name, ...row]) => " +
 		"[name, make(row)]));\n" +
@@ -189,7 +189,7 @@ func kindsModule() []byte {
 // signs stand for what narrations and error names say most often.
 var signs = []string{"{topic}-{partition}", "@", "{node}", "%", "INVALID_", "&", "DELEGATION_TOKEN_", "+",
 	"UNSUPPORTED_", "!", "ransaction", "^",
-	"offset", "$", "AUTHORIZATION_FAILED", "*", "NOT_FOUND", "?"}
+	"offset", "$", "AUTHORIZATION_FAILED", "*", "NOT_FOUND", "?", " the ", "<", "producer", "§"}
 
 func shortened(text string) string { return strings.NewReplacer(signs...).Replace(text) }
 

@@ -82,7 +82,7 @@ function programOf(state, program, focus) {
 		newness: program.node,
 		role: program.role,
 		connections: [program.node],
-		position: offsetOf(part?.position),
+		position: program.alive && !part?.assigned ? null : offsetOf(part?.position),
 		committed: offsetOf(part?.committed),
 		began: offsetOf(part?.began),
 		read: runsOf(part?.read),

@@ -75,9 +75,9 @@ const isDeleted = (copy, { offset }) => offset < copy.start;
  *  in a later epoch where it was. */
 function isLost({ focus, seq }, follow) {
 	const { copies, leading, epoch } = focus;
-	if (leading && (holds(leading, follow) || isHole(leading, follow.offset) ||
-		isDeleted(leading, follow))) return false;
 	const all = [...copies.values()];
+	if ((leading ? [leading] : all).some((copy) => holds(copy, follow) ||
+		isHole(copy, follow.offset) || isDeleted(copy, follow))) return false;
 	if (!all.some((copy) => holds(copy, follow))) {
 		const was = wasCommitted(focus, follow) || (follow.seq > 0 && seq >= follow.seq);
 		if (was || all.some((copy) => wasCut(copy, follow))) return true;
@@ -196,9 +196,8 @@ function sent(scene, follow, holders, belief) {
 
 /** Whether an offset lies between where a reader began to read and its position. Of one from
  *  outside only what it was sent is known. */
-const hasPassed = (reader, offset) => (reader.isNamed
-	? reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0)
-	: isAmong(reader.read, offset));
+const hasPassed = (reader, offset) => isAmong(reader.read, offset) || (reader.isNamed &&
+	reader.position !== null && offset < reader.position && offset >= (reader.began ?? 0));
 
 /** Where a reader began to read what it goes on with, if it does above an offset; else 0. */
 const beganAbove = (reader, offset) => (reader.isNamed ? reader.began ?? 0
@@ -255,9 +254,10 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		.filter(({ position, committed, former }) =>
 			position !== null || committed !== null || former.length)
 		.slice(0, 2);
-	const { leading } = scene.focus;
-	const isMarker = batchAt(leading, follow.offset)?.control;
-	const isAborted = threadOf(leading, follow.offset) === 'aborted';
+	const { leading, copies } = scene.focus;
+	const log = leading ?? copies.values().next().value; // without a leader any tells what lies there
+	const isMarker = batchAt(log, follow.offset)?.control;
+	const isAborted = threadOf(log, follow.offset) === 'aborted';
 	const sent = isAborted && 'sent; aborted'; // an outside reader's isolation.level nobody tells
 	const left = scene.left.filter(({ read }) => !isMarker && isAmong(read, follow.offset)).slice(-1)
 		.map(({ id }) => (
@@ -272,7 +272,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
 		if (isLost) return { ...station, status: 'gone', note: LOST };
 		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
-		if (leading && isHole(leading, follow.offset)) {
+		if (log && isHole(log, follow.offset)) {
 			return { ...station, status: 'gone', note: 'compacted' };
 		}
 		if (reader.isolation && isAborted ||
@@ -280,7 +280,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 			return { ...station, status: 'gone', note: 'passed over' };
 		}
 		const began = beganAbove(reader, follow.offset);
-		const isBehind = follow.offset < began;
+		const isBehind = follow.offset < began && !hasPassed(reader, follow.offset);
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
 			if (isBehind && !isAmong(reader.former, follow.offset)) {
 				return { ...station, label: `group ${reader.group}`, status: 'here', note: 'past it' };
@@ -297,7 +297,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		if (isBehind) {
 			return { ...station, status: 'gone', note: `reads from ${shortOffset(began)}` };
 		}
-		if (leading && isDeleted(leading, follow) && !hasPassed(reader, follow.offset)) {
+		if (log && isDeleted(log, follow) && !hasPassed(reader, follow.offset)) {
 			return { ...station, status: 'gone', note: DELETED };
 		}
 		if (!isCommitted || !hasPassed(reader, follow.offset)) {

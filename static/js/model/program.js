@@ -17,6 +17,15 @@ export function findProgram(state, node) {
 	return state.programs.find((p) => p.node === node);
 }
 
+/** Has the members of a group, and who was one, know what the group has committed: whoever committed
+ * it, also with a transaction.
+ * @param {State} state @param {Event} event */
+export function applyGroup(state, { event, fields: f }) {
+	if (event !== "OffsetCommitted") return;
+	changeParts(state, (p, program) => program.group === f.group && isAt(p, f),
+		() => ({ committed: f.offset }));
+}
+
 /** @param {State} state @param {Event} event */
 export function applyProgram(state, event) {
 	if (event.event === "ClientStarted") return started(state, event);
@@ -95,7 +104,7 @@ export function forgetOffsets(state, topic) {
 /** Takes from what former incarnations read what a leader's log lacks: others come there.
  * @param {State} state @param {any} f @param {string} end */
 export function formerBelow(state, f, end) {
-	changeParts(state, (p) => p.topic === f.topic && p.partition === f.partition, (p) => (
+	changeParts(state, (p) => isAt(p, f), (p) => (
 		{ former: runsBelow(p.former, end) }));
 }
 
@@ -115,7 +124,8 @@ function readOld(state, program, f) {
 
 function changeParts(state, isMeant, change) {
 	for (const program of state.programs) {
-		program.partitions = program.partitions.map((p) => isMeant(p) ? { ...p, ...change(p) } : p);
+		program.partitions = program.partitions.map((p) =>
+			isMeant(p, program) ? { ...p, ...change(p) } : p);
 	}
 }
 
@@ -190,6 +200,8 @@ function believed(state, program, event) {
 	if (last > BigInt(part.acknowledged)) setPart(state, program, f, { acknowledged: String(last) });
 }
 
+const isAt = (p, f) => p.topic === f.topic && p.partition === f.partition;
+
 function compareParts(a, b) {
 	return compareText(a.topic, b.topic) || a.partition - b.partition;
 }
@@ -199,7 +211,7 @@ const blankPart = ({ topic, partition }) => ({ topic, partition, acknowledged: "
 
 /** @returns a client's partition, made if need be; undefined when there is no room */
 function partAt(state, program, f) {
-	const known = program.partitions.find((p) => p.topic === f.topic && p.partition === f.partition);
+	const known = program.partitions.find((p) => isAt(p, f));
 	if (known) return known;
 	if (program.partitions.length >= partitionsMax) {
 		state.notKept.programs++;

@@ -3,7 +3,7 @@
 
 import { applyLog } from "./log.js";
 import { applyMetadata } from "./metadata.js";
-import { applyProgram } from "./program.js";
+import { applyGroup, applyProgram } from "./program.js";
 import { applyReplica } from "./replica.js";
 import { applyTransaction } from "./transactions.js";
 import { applyWorld } from "./world.js";
@@ -39,6 +39,7 @@ function folderOf(area) {
 		case "log": return applyLog;
 		case "replica": return applyReplica;
 		case "client": return applyProgram;
+		case "group": return applyGroup;
 		case "txn": return applyTransaction;
 		default: return applyMetadata;
 	}

@@ -1,6 +1,6 @@
 // Generated from cluster/event: the kinds, the rules and the errors.
-const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction", "$": "offset", "*": "AUTHORIZATION_FAILED", "?": "NOT_FOUND" };
-const spelled = (text) => text.replace(/[@%&+!^$*?]/g, (sign) => words[sign]);
+const words = { "@": "{topic}-{partition}", "%": "{node}", "&": "INVALID_", "+": "DELEGATION_TOKEN_", "!": "UNSUPPORTED_", "^": "ransaction", "$": "offset", "*": "AUTHORIZATION_FAILED", "?": "NOT_FOUND", "<": " the ", "§": "producer" };
+const spelled = (text) => text.replace(/[@%&+!^$*?<§]/g, (sign) => words[sign]);
 const each = (rows, make) => Object.fromEntries(
 	rows.trim().split("\n").map((row) => row.split("|")).map(([name, ...row]) => [name, make(row)]));
 const area = (area, rows) => each(spelled(rows), ([text]) =>
@@ -62,8 +62,8 @@ BecameLeader|% leads @ in epoch {leaderEpoch}.
 BecameFollower|% follows {leader} for @ in epoch {leaderEpoch}.
 ReplicaRemoved|% no longer holds @.
 ReplicaFetched|~% learns from its fetch that {replica} has @ up to {#$}.
-HighWatermarkMoved|~On % the high watermark of @ moves from {#before} to {#after}.
-IsrChangeProposed|% asks the controller for ISR {proposed} of @.
+HighWatermarkMoved|~On %<high watermark of @ moves from {#before} to {#after}.
+IsrChangeProposed|% asks<controller for ISR {proposed} of @.
 IsrChangeRefused|The controller refuses %'s ISR for @: {errorCode}.
 IsrChanged|The ISR of @ is now {isr}.
 FollowerDiverged|{leader} tells % that epoch {leaderEpoch} of @ ended at {#endOffset}.
@@ -71,18 +71,18 @@ FollowerDiverged|{leader} tells % that epoch {leaderEpoch} of @ ended at {#endOf
 ...area("metadata", `
 VoteStored|% stores its vote for {candidate} in term {term}.
 ControllerStateChanged|% is {state} in term {term}.
-MetadataStored|~% has the metadata log on disk up to {#logEndOffset}.
+MetadataStored|~% has<metadata log on disk up to {#logEndOffset}.
 MetadataCommitted|~The metadata log is committed up to {#highWatermark}.
-MetadataReplayed|~% has replayed the metadata log up to {#$}.
+MetadataReplayed|~% has replayed<metadata log up to {#$}.
 BrokerRegistered|{broker} is registered with broker epoch {brokerEpoch}.
-BrokerFenced|{broker} is fenced: the cluster counts it as absent.
+BrokerFenced|{broker} is fenced:<cluster counts it as absent.
 BrokerUnfenced|{broker} is unfenced.
 BrokerInControlledShutdown|{broker} hands over its leaderships.
 TopicCreated|Topic {topic} is created: {partitions} partitions, {replicationFactor} copies each.
 TopicDeleted|Topic {topic} is deleted.
 PartitionChanged|@: leader {leader}, epoch {leaderEpoch}, ISR {isr}.
 ConfigChanged|{resource}: {name} is now {value}.
-ProducerIDsAllocated|{broker} gets producer ids {first} to {next}, the last not included.
+ProducerIDsAllocated|{broker} gets § ids {first} to {next},<last not included.
 RecordingTruncated|The recorder is full: events before {from} are no longer kept.
 `),
 ...area("group", `
@@ -102,7 +102,7 @@ SendUnblocked|% no longer waits: {outcome}.
 BatchDrained|~% sends a batch of {#records} records for @ to {to}.
 BatchRequeued|% will send its batch for @ again: {reason}.
 BatchBelieved|~% counts {#records} records for @ as {belief}.
-ProducerIDChanged|% sends as producer {producerId}, epoch {producerEpoch}: {reason}.
+ProducerIDChanged|% sends as § {§Id}, epoch {§Epoch}: {reason}.
 ClientTransactionChanged|%'s t^ is now {after}: {reason}.
 MembershipChanged|% is {state} in group {group}: {reason}.
 PartitionAssigned|% now reads @.
@@ -113,11 +113,11 @@ PositionCommitted|~% hears that group {group} has $ {#$} of @ committed.
 CommitFailed|% could not commit its $s: {reason}.
 `),
 ...area("txn", `
-TransactionStateChanged|T^ {t^alId} is {after}, producer epoch {producerEpoch}: {reason}.
+TransactionStateChanged|T^ {t^alId} is {after}, § epoch {§Epoch}: {reason}.
 TransactionPartitionAdded|@ is part of t^ {t^alId}.
-TransactionBegan|~On %, producer {producerId} begins a t^ in @ at {#firstOffset}.
+TransactionBegan|~On %, § {§Id} begins a t^ in @ at {#firstOffset}.
 TransactionMarkerWritten|% has {commit} marker at $ {#$} of @.
-LastStableOffsetMoved|~On % the last stable $ of @ moves from {#before} to {#after}.
+LastStableOffsetMoved|~On %<last stable $ of @ moves from {#before} to {#after}.
 `),
 };
 
@@ -133,83 +133,83 @@ LogTruncated: said(`
 same|% cuts {bytes} torn bytes off @, which ends at {#after}.
 `),
 ClientTransactionChanged: said(`
-initializing|% asks its coordinator for a producer id and an epoch.
-ready/committed|%'s t^ is committed; the next one may begin.
-ready/aborted|%'s t^ is aborted; the next one may begin.
+initializing|% asks its coordinator for a § id and an epoch.
+ready/committed|%'s t^ is committed;<next one may begin.
+ready/aborted|%'s t^ is aborted;<next one may begin.
 ready/nothing took part|%'s t^ is over: nothing took part in it.
-ready|% has its producer id, and may begin a t^.
+ready|% has its § id, and may begin a t^.
 in transaction|% begins a t^.
-ending/committed|% asks its coordinator to commit the t^.
-ending/aborted|% asks its coordinator to abort the t^.
+ending/committed|% asks its coordinator to commit<t^.
+ending/aborted|% asks its coordinator to abort<t^.
 must abort|% can only abort its t^: {reason}.
 fatal|% can send no more: it was answered {reason}.
 `),
 };
 
 export const rules = each(spelled(`
-hw.min-of-isr|The high watermark is the smallest log end $ of the in-sync replicas.|KIP-101
-hw.from-leader|A follower takes the leader's high watermark from a fetch response, capped at its own end.|ReplicaFetcherThread
-hw.frozen-under-min-isr|The high watermark stands still while the ISR is smaller than min.insync.replicas.|KIP-966
-produce.not-enough-replicas|acks=all is refused before the append when the ISR is smaller than min.insync.replicas.|Partition.appendRecordsToLeader
-produce.not-enough-replicas-after-append|The record is committed, but the ISR shrank below min.insync.replicas meanwhile.|Partition.checkEnoughReplicasReachOffset
-acks.all|acks=all answers once the high watermark has passed the last record.|DelayedProduce
-acks.1|acks=1 answers after the leader's own append.|ReplicaManager
+hw.min-of-isr|The high watermark is<smallest log end $ of<in-sync replicas.|KIP-101
+hw.from-leader|A follower takes<leader's high watermark from a fetch response, capped at its own end.|ReplicaFetcherThread
+hw.frozen-under-min-isr|The high watermark stands still while<ISR is smaller than min.insync.replicas.|KIP-966
+produce.not-enough-replicas|acks=all is refused before<append when<ISR is smaller than min.insync.replicas.|Partition.appendRecordsToLeader
+produce.not-enough-replicas-after-append|The record is committed, but<ISR shrank below min.insync.replicas meanwhile.|Partition.checkEnoughReplicasReachOffset
+acks.all|acks=all answers once<high watermark has passed<last record.|DelayedProduce
+acks.1|acks=1 answers after<leader's own append.|ReplicaManager
 acks.0|acks=0 gets no answer at all.|KafkaApis
-isr.shrink-lag|A follower that has not caught up for replica.lag.time.max.ms leaves the ISR.|Partition.maybeShrinkIsr
+isr.shrink-lag|A follower that has not caught up for replica.lag.time.max.ms leaves<ISR.|Partition.maybeShrinkIsr
 isr.shrink-fenced|A fenced broker is taken out of every ISR.|ReplicationControlManager
-isr.expand-caught-up|A follower at the high watermark, unfenced and of the current broker epoch, may rejoin.|KIP-903
-isr.only-by-controller|The leader proposes an ISR; it is one once the controller has committed it.|KIP-497
-election.assignment-order|The first live replica of the assignment that is in the ISR leads.|PartitionChangeBuilder
+isr.expand-caught-up|A follower at<high watermark, unfenced and of<current broker epoch, may rejoin.|KIP-903
+isr.only-by-controller|The leader proposes an ISR; it is one once<controller has committed it.|KIP-497
+election.assignment-order|The first live replica of<assignment that is in<ISR leads.|PartitionChangeBuilder
 election.from-elr|With an empty ISR a live eligible leader replica leads.|KIP-966
 election.last-known-leader|ISR and ELR are empty, so whoever led last leads again, although it may lack records.|KIP-966
 election.unclean|No safe replica lives; unclean.leader.election.enable, or who asked, takes any that lives.|KIP-106
-election.preferred|Leadership returns to the first replica of the assignment.|KIP-460
-election.nobody|No live replica may lead, so the partition is offline.|PartitionChangeBuilder
+election.preferred|Leadership returns to<first replica of<assignment.|KIP-460
+election.nobody|No live replica may lead, so<partition is offline.|PartitionChangeBuilder
 broker.session-timeout|No heartbeat for broker.session.timeout.ms.|BrokerHeartbeatManager
 broker.unclean-shutdown|A broker that registers without its last epoch may have lost its tail.|KIP-966
-broker.epoch-fencing|A new incarnation fences the old one before anything else.|KIP-631
+broker.epoch-fencing|A new incarnation fences<old one before anything else.|KIP-631
 broker.controlled-shutdown|A stopping broker hands its leaderships over first.|KIP-631
 broker.caught-up-with-metadata|A broker is unfenced once it has replayed its own registration.|KIP-631
-truncate.end-of-epoch|A follower cuts its log where the leader says that its last epoch ended.|KIP-101, KIP-279
-truncate.high-watermark|The rule before Kafka 0.11: cut the log at the own high watermark.|KIP-101
-truncate.torn-tail|After an unclean stop the log ends at its last valid batch.|LogLoader
+truncate.end-of-epoch|A follower cuts its log where<leader says that its last epoch ended.|KIP-101, KIP-279
+truncate.high-watermark|The rule before Kafka 0.11: cut<log at<own high watermark.|KIP-101
+truncate.torn-tail|After an unclean stop<log ends at its last valid batch.|LogLoader
 epoch.bump|Every election begins a leader epoch.|KIP-101
 roll.segment-bytes|The batch does not fit below segment.bytes.|LogSegment.shouldRoll
 roll.segment-ms|The segment's records span more than segment.ms.|LogSegment.shouldRoll
-roll.index-full|An index of the segment is full.|LogSegment.shouldRoll
-retention.ms|Every record of the segment is older than retention.ms.|UnifiedLog.deleteOldSegments
+roll.index-full|An index of<segment is full.|LogSegment.shouldRoll
+retention.ms|Every record of<segment is older than retention.ms.|UnifiedLog.deleteOldSegments
 retention.bytes|The partition is larger than retention.bytes.|UnifiedLog.deleteOldSegments
-retention.log-start-offset|The segment ends below the log start $.|UnifiedLog.deleteOldSegments
-idempotence.duplicate|The batch's sequence is one of the producer's last five, so it is there already.|KIP-98
-idempotence.sequence-gap|The batch does not follow the producer's last sequence.|KIP-98
-idempotence.epoch-fencing|A producer with an older epoch may not write.|KIP-98
+retention.log-start-offset|The segment ends below<log start $.|UnifiedLog.deleteOldSegments
+idempotence.duplicate|The batch's sequence is one of<§'s last five, so it is there already.|KIP-98
+idempotence.sequence-gap|The batch does not follow<§'s last sequence.|KIP-98
+idempotence.epoch-fencing|A § with an older epoch may not write.|KIP-98
 quorum.election-timeout|A controller that hears from no leader campaigns.|Raft
-quorum.majority|A metadata record counts once a majority of the voters stored it.|Raft, KIP-595
-disk.fail-closed|After the first failed write or sync nothing more is written to that directory.|LogDirFailureChannel
+quorum.majority|A metadata record counts once a majority of<voters stored it.|Raft, KIP-595
+disk.fail-closed|After<first failed write or sync nothing more is written to that directory.|LogDirFailureChannel
 fetch.long-poll|A fetch with nothing to return waits for data or for its time to pass.|DelayedFetch
 replica.pulls|A follower's fetch $ says what it has; nobody pushes and nothing else tells.|Partition.updateFollowerFetchState
 group.initial-delay|An empty group waits group.initial.rebalance.delay.ms for more members.|KIP-134
-group.rebalance-timeout|Who has not joined or synced within the rebalance timeout is out.|KIP-62
+group.rebalance-timeout|Who has not joined or synced within<rebalance timeout is out.|KIP-62
 group.session-timeout|Who is not heard from for session.timeout.ms is out.|ClassicGroup
 group.assignment-stored|Members get their assignments once these are committed.|GroupMetadataManager
-group.offset-under-high-watermark|An $ is committed once the high watermark has passed its record.|CoordinatorRuntime
-cleaner.last-value|Compaction keeps the newest record of each key; a deletion goes after its horizon.|KIP-534
-cleaner.dirty-ratio|The never compacted part of the log is larger than min.cleanable.dirty.ratio.|LogCleanerManager
+group.offset-under-high-watermark|An $ is committed once<high watermark has passed its record.|CoordinatorRuntime
+cleaner.last-value|Compaction keeps<newest record of each key; a deletion goes after its horizon.|KIP-534
+cleaner.dirty-ratio|The never compacted part of<log is larger than min.cleanable.dirty.ratio.|LogCleanerManager
 cleaner.max-lag|A record has waited longer than max.compaction.lag.ms.|KIP-354
 producer.batch-full|A batch that has no room for another record is sent without waiting.|batch.size
 producer.linger|A batch is sent once linger.ms have passed since it was begun, full or not.|linger.ms
-producer.drain-now|A flush, a close, the end of a t^ or a full buffer sends every batch at once.|RecordAccumulator.ready
-producer.delivery-timeout|delivery.timeout.ms after a batch was begun the producer gives it up.|KIP-91
+producer.drain-now|A flush, a close,<end of a t^ or a full buffer sends every batch at once.|RecordAccumulator.ready
+producer.delivery-timeout|delivery.timeout.ms after a batch was begun<§ gives it up.|KIP-91
 producer.max-block|send() fails when it has waited max.block.ms for room or for metadata.|BufferPool
-producer.epoch-bump|An idempotent producer that cannot know what was appended goes on in a new epoch.|KIP-360
+producer.epoch-bump|An idempotent § that cannot know what was appended goes on in a new epoch.|KIP-360
 consumer.auto-commit|poll() commits what earlier polls returned when auto.commit.interval.ms have passed.|ConsumerCoordinator.maybeAutoCommitOffsetsAsync
-consumer.auto-offset-reset|Without a valid committed $ the position is where auto.$.reset says.|OffsetFetcher.resetPositionsIfNeeded
+consumer.auto-offset-reset|Without a valid committed $<position is where auto.$.reset says.|OffsetFetcher.resetPositionsIfNeeded
 consumer.max-poll-interval|A consumer that has not polled for max.poll.interval.ms leaves its group.|KIP-62
-txn.epoch-bump|Every t^ ends with the next producer epoch, so a late write is refused.|KIP-890
-txn.fencing|A second producer with the same t^al.id ends the first one's t^.|KIP-98
+txn.epoch-bump|Every t^ ends with<next § epoch, so a late write is refused.|KIP-890
+txn.fencing|A second § with<same t^al.id ends<first one's t^.|KIP-98
 txn.timeout|A t^ that is open longer than t^.timeout.ms is aborted.|KIP-98
 txn.all-markers|A t^ is complete once every partition of it has its marker.|KIP-98
-lso.first-unstable|read_committed sees nothing at or above the first t^ whose end is not committed.|KIP-98
+lso.first-unstable|read_committed sees nothing at or above<first t^ whose end is not committed.|KIP-98
 txn.verification|A batch of a t^ that its coordinator does not know of is refused.|KIP-890
 `), ([text, source]) => ({ text, source }));
 

@@ -94,7 +94,8 @@ function controllerDuty(scene, node) {
 	if (!node.term) return '';
 	const active = scene.controllers.find((each) => each.state === 'leader' && each.power === 'up');
 	if (node === active) return `term ${node.term}, HW\u00a0${shortOffset(scene.metadataHw + 1)}`;
-	const lag = active ? Math.max(0, active.stored - node.stored) : 0;
+	if (!active) return `term ${node.term}`;
+	const lag = Math.max(0, active.stored - node.stored);
 	return `term ${node.term}, ${lag ? `${shortOffset(lag)}\u00a0behind` : 'has\u00a0all'}`;
 }
 
