@@ -112,3 +112,12 @@ func TestOffsetsOfAMemberThatIsGoneMeanwhileAreRefused(t *testing.T) {
 		t.Fatalf("%v %+v", err, report.Steps[len(report.Steps)-1])
 	}
 }
+
+// Who is fenced by another process of its group.instance.id is out for good, and that the other one
+// owns its partitions in the same generation breaks no promise.
+func TestAStaticMemberIsReplacedByAnotherProcessOfItsId(t *testing.T) {
+	const static = " topic=a group=g from=earliest group.instance.id=one session.timeout.ms=6s"
+	holds(t, "topic a rf=3", "consumer s1"+static, "sleep 11s", "send a value=v{n} times=3", "sleep 3s",
+		"consumer s2"+static, "sleep 10s", "send a value=w{n} times=4", "sleep 3s",
+		`expect position("s2", "a-0") == 7`, `expect position("s1", "a-0") == none`)
+}

@@ -167,7 +167,7 @@ func (c *Consumer) endPoll(records []Record, code int16) {
 		p.done(records, code)
 		return
 	}
-	if !c.closing {
+	if !c.closing && !c.member.fenced {
 		pause := time.Duration(0)
 		if code != 0 {
 			pause = afterException

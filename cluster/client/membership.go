@@ -38,9 +38,12 @@ type membership struct {
 	protocol string
 	// divided are the sizes of the topics that this member divided as the group's leader, nil of
 	// another.
-	divided   map[string]int32
-	beat      *world.Timer
-	beating   bool
+	divided map[string]int32
+	beat    *world.Timer
+	beating bool
+	// fenced says that another process has taken this one's group.instance.id, for good: poll() throws
+	// and the application ends (AbstractCoordinator).
+	fenced    bool
 	pollClock *world.Timer
 }
 
@@ -58,6 +61,13 @@ func (m *membership) move(to, reason string, rule event.Rule) {
 // ready says whether poll() may go on; otherwise it begins to join.
 func (m *membership) ready() bool {
 	switch {
+	case m.fenced:
+		if m.lost {
+			m.lost = false
+			m.c.disownAll("lost", event.RuleNone)
+		}
+		m.c.endPoll(nil, kerr.FencedInstanceID.Code)
+		return false
 	case m.state == memberJoining:
 		return false
 	case m.state == memberStable && !m.rejoin && !m.resized():
@@ -171,6 +181,7 @@ func (m *membership) failed(round int, code int16) {
 	if m.round != round || m.state != memberJoining {
 		return
 	}
+	m.fenced = m.fenced || code == kerr.FencedInstanceID.Code
 	m.move(memberUnjoined, event.ErrorName(code), event.RuleNone)
 	m.c.endPoll(nil, code)
 }
@@ -296,6 +307,7 @@ func (m *membership) heard(code int16) {
 	case kerr.RebalanceInProgress.Code:
 		m.rejoin = true
 	case kerr.UnknownMemberID.Code, kerr.IllegalGeneration.Code, kerr.FencedInstanceID.Code:
+		m.fenced = code == kerr.FencedInstanceID.Code
 		m.fallOut(event.ErrorName(code), event.RuleNone)
 	default:
 		return

@@ -44,6 +44,7 @@ type Auditor struct {
 	replayed   map[event.NodeID]event.Offset       // of the metadata log, by node
 	deleted    map[string][]event.Offset           // where topics of a name were deleted
 	owners     map[generation]map[key]event.NodeID // by the consumers' own word
+	instances  map[event.NodeID]string             // of static members: their group and instance id
 	// transactions are the states of transactional ids.
 	transactions map[string]string
 	violations   []Violation
@@ -121,7 +122,8 @@ type replica struct {
 // New returns an auditor that has seen nothing.
 func New() *Auditor {
 	return &Auditor{partitions: map[key]*partition{}, requests: map[request]produced{},
-		owners: map[generation]map[key]event.NodeID{}, transactions: map[string]string{},
+		owners:    map[generation]map[key]event.NodeID{},
+		instances: map[event.NodeID]string{}, transactions: map[string]string{},
 		replayed: map[event.NodeID]event.Offset{}, deleted: map[string][]event.Offset{}}
 }
 
@@ -245,6 +247,8 @@ func (a *Auditor) replicaEvent(c *event.Chunk, r *event.Record) {
 	case event.KindSegmentsSwapped:
 		e := c.SegmentsSwapped(r)
 		a.compacting(r.Node, e.Topic, e.Partition, e.NextOffset)
+	case event.KindClientStarted:
+		a.instance(r.Node, c.ClientStarted(r))
 	case event.KindPartitionAssigned:
 		a.assigned(r.Node, c.PartitionAssigned(r))
 	case event.KindGroupStateChanged:

@@ -62,3 +62,21 @@ func TestAProduceThatAPausedLeaderHasNotReadWaitsToo(t *testing.T) {
 		t.Error(a.Title)
 	}
 }
+
+func TestAnswersAboutLogsThatWereCutDeletedOrWaitForBytes(t *testing.T) {
+	r := script(t, "topic orders replicas=1,2,3", "send orders value=a", "cut 1-2", "cut 1-3",
+		"send orders value=b acks=1", "kill 1", "sleep 12s", "heal all", "restart 1", "sleep 5s",
+		"elect orders-0 preferred", "why leo orders-0",
+		"consumer slow topic=orders from=earliest fetch.min.bytes=100000 fetch.max.wait.ms=20000",
+		"sleep 2s", "why fetch orders-0",
+		"topic old replicas=1,2,3 segment.ms=1000 retention.ms=5000", "send old key=gone value=1",
+		"sleep 20s", "send old value=2", "retain old-0", "sleep 1s", "kill 1", "kill 2", "kill 3",
+		"sleep 20s")
+	a := r.why("leo", "orders", r.command("why leo"))
+	r.says(a.Why, "cut it from 2 back to 1", event.RuleTruncateToEndOfEpoch, event.KindLogTruncated)
+	a = r.why("fetch", "orders", r.command("why fetch"))
+	r.says(a.NotYet, "for more bytes than there are", event.RuleLongPoll, event.KindWaitBegan)
+	if p := r.passport("gone", r.last()); p.Fate != "deleted" {
+		t.Errorf("what retention deleted is %s once nobody leads: %s", p.Fate, p.FateText)
+	}
+}

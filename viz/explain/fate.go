@@ -143,6 +143,17 @@ func goneBy(f *fact, offset event.Offset) string {
 	return "compaction left a hole there"
 }
 
+// logStart is where the leader's log begins; without a leader, where the last one that is known does.
+func (w *witness) logStart(leading *model.Log) (start event.Offset) {
+	if leading != nil {
+		return leading.LogStartOffset
+	}
+	for _, l := range w.partition.Logs {
+		start = max(start, l.LogStartOffset)
+	}
+	return start
+}
+
 // seal names the fate.
 func (p *Passport) seal(j *journey, w *witness) {
 	leading := w.partition.Log(w.partition.Leader)
@@ -176,9 +187,9 @@ func (p *Passport) seal(j *journey, w *witness) {
 			by = "a tombstone stays for delete.retention.ms, and a pass after that removes it"
 		}
 		p.end(FateCompacted, j.compacted, "%s is compacted: %s.", name, by)
-	case j.deleted != nil && leading != nil && leading.LogStartOffset > p.Offset:
+	case j.deleted != nil && w.logStart(leading) > p.Offset:
 		p.end(FateDeleted, j.deleted, "%s is below the start of the log, %d: deleted.", name,
-			leading.LogStartOffset)
+			w.logStart(leading))
 	case !j.nature.known && !j.known() && leading != nil && leading.LogEndOffset <= p.Offset:
 		p.end(FateUnrecorded, nil, "There is no %s: the leader's log ends at %d.", name,
 			leading.LogEndOffset)

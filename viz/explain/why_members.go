@@ -277,6 +277,13 @@ func (w *witness) whyFetch(a *Answer) {
 					"It is answered at %s at the latest, with or without records."))
 			continue
 		}
+		if l != nil && wait.What == "fetch" && wait.Needs <= l.LastStableOffset {
+			a.notYet(w.waits[wait.ID], event.RuleLongPoll, "The fetch of %s waits at %s since %s for "+
+				"more bytes than there are: fetch.min.bytes says how many. %s", w.who(wait.For),
+				w.who(wait.Node), clock(wait.Since), w.atLatest(&wait,
+					"It is answered at %s at the latest, with what there is."))
+			continue
+		}
 		a.notYet(w.waits[wait.ID], event.RuleLongPoll, "The fetch of %s waits at %s since %s for "+
 			"offset %d to be passed. %s", w.who(wait.For), w.who(wait.Node), clock(wait.Since),
 			wait.Needs-1, w.atLatest(&wait, "It is answered at %s at the latest, with or without "+

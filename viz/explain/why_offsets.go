@@ -227,6 +227,11 @@ func (w *witness) whyLogEnd(a *Answer) {
 	a.Title = say("The leader's log of %s ends at %d.", w.name(), l.LogEndOffset)
 	if w.powerTook(a, l.Node) {
 		w.sinceReign(a, l.Node)
+	} else if f := w.last(event.KindLogTruncated, l.Node); f.seq() >
+		w.last(event.KindBatchAppended, l.Node).seq() {
+		e := f.chunk.LogTruncated(f.Record)
+		a.why(f, f.Rule, "%s cut it from %d back to %d at %s, and has appended nothing since.",
+			capital(w.who(l.Node)), e.Before, e.After, clock(f.At))
 	} else if f := w.last(event.KindBatchAppended, l.Node); f != nil {
 		e := f.chunk.BatchAppended(f.Record)
 		what := say("offsets %d to %d", e.BaseOffset, e.LastOffset)

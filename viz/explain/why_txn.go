@@ -83,11 +83,18 @@ func (w *witness) whyLastStable(a *Answer) {
 		}
 		w.risen(a, l)
 		w.notRisen(a, l)
-	case len(open) == 0:
+	case !slices.ContainsFunc(open, func(f *fact) bool {
+		return f.chunk.TransactionBegan(f.Record).FirstOffset <= l.LastStableOffset
+	}):
 		w.unstable(a, l)
 	}
 	for _, f := range open {
 		e := f.chunk.TransactionBegan(f.Record)
+		if e.FirstOffset > l.LastStableOffset {
+			a.notYet(f, event.RuleNone, "The transaction of producer id %d is open since %s, from offset "+
+				"%d on.", e.ProducerID, clock(f.At), e.FirstOffset)
+			continue
+		}
 		a.notYet(f, event.RuleNone, "The transaction of producer id %d is open since %s: readers with "+
 			"read_committed wait at its first record, offset %d, for its marker.", e.ProducerID,
 			clock(f.At), e.FirstOffset)
