@@ -163,8 +163,8 @@ func applySetting(settings *broker.Settings, name, value string) error {
 	return err
 }
 
-// SettingCounts says whether a broker configuration changes anything here. The others of Kafka's are
-// described to clients, and that is all.
+// SettingCounts says whether a broker configuration changes anything here. The others of Kafka's
+// are described to clients, and that is all.
 func SettingCounts(name string) bool {
 	return broker.SettingCounts(name) || slices.ContainsFunc(metadata.TopicConfigs(),
 		func(d metadata.ConfigDef) bool {

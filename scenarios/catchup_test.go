@@ -8,7 +8,8 @@ import (
 )
 
 // A follower's answer has room for the batches of one partition and a part of the next one's: what
-// found no room has to come with the next answers, though the follower's position stays what it was.
+// found no room has to come with the next answers, though the follower's position stays what it
+// was.
 func TestAFollowerCatchesUpOnPartitionsThatFoundNoRoom(t *testing.T) {
 	large := strings.Repeat("x", 400)
 	s := scenarioOf(t,
@@ -35,8 +36,8 @@ func TestAFollowerCatchesUpOnPartitionsThatFoundNoRoom(t *testing.T) {
 	}
 }
 
-// A follower comes back into the ISR by a fetch that has reached the high watermark, and not because
-// the high watermark stands still below min.insync.replicas where it once was.
+// A follower comes back into the ISR by a fetch that has reached the high watermark, and not
+// because the high watermark stands still below min.insync.replicas where it once was.
 func TestFollowersThatCannotFetchStayOutOfTheIsr(t *testing.T) {
 	holds(t,
 		"topic a replicas=1,2,3 min.insync.replicas=2", "send a value=1",

@@ -8,7 +8,8 @@ import (
 	"highwater/cluster/client"
 )
 
-// What a topic does not say itself a broker's configuration says, and the topic's own word goes first.
+// What a topic does not say itself a broker's configuration says, and the topic's own word goes
+// first.
 func TestTopicsFallBackToTheBrokersSettings(t *testing.T) {
 	large := strings.Repeat("x", 4000)
 	s := scenarioOf(t,

@@ -171,8 +171,8 @@ func (b *Broker) configNumber(topic, key string) int64 {
 	return v
 }
 
-// effectiveConfig is a topic's value of a configuration: its own, this broker's, the cluster's, what
-// the broker was started with, or the default.
+// effectiveConfig is a topic's value of a configuration: its own, this broker's, the cluster's,
+// what the broker was started with, or the default.
 func (b *Broker) effectiveConfig(topic, key string) string {
 	return b.metadata.image.EffectiveTopicConfig(topic, key, b.setting)
 }

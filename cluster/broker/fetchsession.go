@@ -68,8 +68,8 @@ func (b *Broker) openFetch(f *fetchWait) int16 {
 		return kerr.InvalidFetchSessionEpoch.Code
 	}
 	if s.waiting != nil {
-		// What it waits for may be forgotten now. Kafka begins with a connection's next request when
-		// this one is answered, so a client that sends it early cannot tell.
+		// What it waits for may be forgotten now. Kafka begins with a connection's next request
+		// when this one is answered, so a client that sends it early cannot tell.
 		s.waiting.try(true)
 	}
 	b.sessions.touch(s, b.env.VirtualNow())

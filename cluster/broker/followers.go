@@ -237,8 +237,8 @@ func (b *Broker) answerFollower(s *followerSession, now bool) {
 			response.Partitions = append(response.Partitions, f)
 		}
 		if f.Code == 0 && !f.Diverging && len(f.Batches) == 0 && f.FirstOffset < f.LogEndOffset {
-			// What found no room comes with the next answer: its position, being what it was, does not
-			// come again.
+			// What found no room comes with the next answer: its position, being what it was, does
+			// not come again.
 			s.tell(pos)
 		}
 	}

@@ -66,8 +66,8 @@ func (b *Broker) sendProposals() {
 		}
 		b.proposals.waiting = append(again, b.proposals.waiting...)
 		if len(again) > 0 {
-			// Whether it was done nobody knows, so it is open until an answer comes or the metadata log
-			// tells: this has no other end.
+			// Whether it was done nobody knows, so it is open until an answer comes or the metadata
+			// log tells: this has no other end.
 			b.env.AfterQuiet("alter-partition-retry", controllerBackoff, b.sendProposals)
 			return
 		}

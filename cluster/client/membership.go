@@ -41,8 +41,8 @@ type membership struct {
 	divided map[string]int32
 	beat    *world.Timer
 	beating bool
-	// fenced says that another process has taken this one's group.instance.id, for good: poll() throws
-	// and the application ends (AbstractCoordinator).
+	// fenced says that another process has taken this one's group.instance.id, for good: poll()
+	// throws and the application ends (AbstractCoordinator).
 	fenced    bool
 	pollClock *world.Timer
 }

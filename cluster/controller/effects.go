@@ -31,7 +31,8 @@ func (q *Quorum) settle(p *pendingRound) {
 }
 
 // NodePaused is called before a controller stands still. Nobody waits for the end of its rounds any
-// more, or no other could be elected; what they stored is told at once, since others go on from there.
+// more, or no other could be elected; what they stored is told at once, since others go on from
+// there.
 func (q *Quorum) NodePaused(id event.NodeID) {
 	if !slices.Contains(q.ids, id) {
 		return

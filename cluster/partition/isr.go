@@ -153,8 +153,8 @@ func (p *Partition) isrCommitted(before []event.NodeID) {
 	p.proposeNext()
 }
 
-// proposeNext proposes a follower whose fetch came while something else was open: a fetch alone lets
-// a follower in, not what it has proved once.
+// proposeNext proposes a follower whose fetch came while something else was open: a fetch alone
+// lets a follower in, not what it has proved once.
 func (p *Partition) proposeNext() {
 	for _, f := range p.leading.followers {
 		if p.leading.proposed == nil && f.mayAsk {

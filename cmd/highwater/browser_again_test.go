@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Whoever watched a lesson when the program ended comes to where the presenter of the next start is:
-// the lesson's world is gone for ever, and the link of viewers can be the same.
+// Whoever watched a lesson when the program ended comes to where the presenter of the next start
+// is: the lesson's world is gone for ever, and the link of viewers can be the same.
 func TestViewerOfALessonFollowsIntoTheNextStart(t *testing.T) {
 	const link = "look"
 	v := open(t, "--viewer-token", link)

@@ -34,8 +34,8 @@ func (a *Auditor) assigned(node event.NodeID, e event.PartitionAssigned) {
 		delete(a.owners, generation{e.Group, e.Generation - generationsKept})
 	}
 	k := key{topic: e.Topic, index: e.Partition}
-	// A process that takes over the instance id of another one has its partitions without a rebalance;
-	// the other one learns of it with its next heartbeat.
+	// A process that takes over the instance id of another one has its partitions without a
+	// rebalance; the other one learns of it with its next heartbeat.
 	isTaken := a.instances[node] != "" && a.instances[node] == a.instances[owners[k]]
 	if other, owned := owners[k]; owned && other != node && !isTaken {
 		a.blame("group.one-owner", "nodes %d and %d both own %s-%d in generation %d of group %s",

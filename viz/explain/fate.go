@@ -143,7 +143,8 @@ func goneBy(f *fact, offset event.Offset) string {
 	return "compaction left a hole there"
 }
 
-// logStart is where the leader's log begins; without a leader, where the last one that is known does.
+// logStart is where the leader's log begins; without a leader, where the last one that is known
+// does.
 func (w *witness) logStart(leading *model.Log) (start event.Offset) {
 	if leading != nil {
 		return leading.LogStartOffset

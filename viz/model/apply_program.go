@@ -247,8 +247,8 @@ func (s *State) applyBookmark(p *Program, c *event.Chunk, r *event.Record) {
 	}
 }
 
-// applyOffset has the members of a group, and who was one, know what the group has committed: whoever
-// committed it, also with a transaction.
+// applyOffset has the members of a group, and who was one, know what the group has committed:
+// whoever committed it, also with a transaction.
 func (s *State) applyOffset(e event.OffsetCommitted) {
 	for _, p := range s.Programs {
 		for i := range p.Partitions {
