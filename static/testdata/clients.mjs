@@ -100,6 +100,13 @@ assert.equal(noteOf(sceneOf(stateWith([shop(), ...beyond]), wanted), 'r-ledger',
 assert.equal(noteOf(scene, 'committed', { offset: 1 }).note, 'aborted');
 assert.equal(noteOf(scene, 'committed', { offset: 3 }).note, 'transaction open');
 
+// What a group has committed since a member had its last record was not read by that member.
+const out = readers.map((each) => (each.name === 'billing' ? { ...each,
+  partitions: [{ ...part('0', '3', '5'), assigned: false }] } : each));
+const left = sceneOf(stateWith([shop(), ...out]), wanted);
+assert.equal(noteOf(left, 'r-billing').note, 'past it');
+assert.equal(noteOf(left, 'r-billing', { offset: 0 }).note, 'committed by bills');
+
 // Without a leader nobody knows up to where transactions have ended: what was read was read.
 const headless = stateWith([shop(), ...readers], { transactions: [] });
 headless.topics[0].partitions.forEach((partition) => {

@@ -255,7 +255,8 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 			position !== null || committed !== null || former.length)
 		.slice(0, 2);
 	const { leading, copies } = scene.focus;
-	const log = leading ?? copies.values().next().value; // without a leader any tells what lies there
+	// Without a leader any log that reaches so far tells what lies there.
+	const log = leading ?? [...copies.values()].find((copy) => follow.offset < copy.leo);
 	const isMarker = batchAt(log, follow.offset)?.control;
 	const isAborted = threadOf(log, follow.offset) === 'aborted';
 	const sent = isAborted && 'sent; aborted'; // an outside reader's isolation.level nobody tells
@@ -282,7 +283,7 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 		const began = beganAbove(reader, follow.offset);
 		const isBehind = follow.offset < began && !hasPassed(reader, follow.offset);
 		if (isCommitted && reader.committed !== null && reader.committed > follow.offset) {
-			if (isBehind && !isAmong(reader.former, follow.offset)) {
+			if (!hasPassed(reader, follow.offset) && !isAmong(reader.former, follow.offset)) {
 				return { ...station, label: `group ${reader.group}`, status: 'here', note: 'past it' };
 			}
 			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;

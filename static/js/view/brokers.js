@@ -89,14 +89,15 @@ function controllerRole(node) {
 /** The term, and how far its copy of the metadata log has come: the leader names the high
  *  watermark, the others how much they lack. */
 function controllerDuty(scene, node) {
+	const term = `term ${node.term}`;
 	if (node.power === 'down') return node.verdict;
-	if (node.power === 'paused' && node.state === 'leader') return `was active, term ${node.term}`;
+	if (node.power === 'paused' && node.state === 'leader') return `was active, ${term}`;
 	if (!node.term) return '';
 	const active = scene.controllers.find((each) => each.state === 'leader' && each.power === 'up');
-	if (node === active) return `term ${node.term}, HW\u00a0${shortOffset(scene.metadataHw + 1)}`;
-	if (!active) return `term ${node.term}`;
+	if (node === active) return `${term}, HW\u00a0${shortOffset(scene.metadataHw + 1)}`;
+	if (!active) return term;
 	const lag = Math.max(0, active.stored - node.stored);
-	return `term ${node.term}, ${lag ? `${shortOffset(lag)}\u00a0behind` : 'has\u00a0all'}`;
+	return `${term}, ${lag ? `${shortOffset(lag)}\u00a0behind` : 'has\u00a0all'}`;
 }
 
 function logOf(scene, node) {
