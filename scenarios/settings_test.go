@@ -35,6 +35,11 @@ func TestTopicsFallBackToTheBrokersSettings(t *testing.T) {
 	if err != nil || !report.OK {
 		t.Fatalf("%v %s %+v", err, report.Failure, report.Steps[len(report.Steps)-1])
 	}
+	for _, name := range []string{"broker.heartbeat.interval.ms", "replica.fetch.backoff.ms"} {
+		if cluster.CheckSetting(name, "0") == nil || cluster.CheckSetting(name, "1") != nil {
+			t.Errorf("%s: 0 is taken, or 1 is not", name)
+		}
+	}
 	if cluster.SettingCounts("num.io.threads") {
 		t.Error("num.io.threads is said to count")
 	}

@@ -94,6 +94,11 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		if err != nil || ms < 0 {
 			return true, fmt.Errorf("broker: %s takes milliseconds, not %q", name, value)
 		}
+		again := strings.HasSuffix(name, ".interval.ms") || strings.HasSuffix(name, ".backoff.ms")
+		if ms == 0 && again {
+			return true, fmt.Errorf("broker: %s is at least 1 here, or virtual time would stand still",
+				name)
+		}
 		*d = time.Duration(ms) * time.Millisecond
 		return true, nil
 	}
