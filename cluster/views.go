@@ -164,14 +164,17 @@ func (c *Cluster) LogEndOffsetOfLeader(topic string, p int32) (event.Offset, boo
 	return c.LogEndOffset(leader, topic, p)
 }
 
-// Controller is the active controller.
-func (c *Cluster) Controller() (event.NodeID, bool) {
+// Controller is the active controller. Of two that believe to be, as when one was paused, it is that
+// of the newer term.
+func (c *Cluster) Controller() (active event.NodeID, ok bool) {
+	active = event.NoNode
+	newest := int32(-1)
 	for _, id := range c.config.Controllers {
-		if n := c.controller(id); n != nil && n.Active() {
-			return id, true
+		if n := c.controller(id); n != nil && n.Active() && n.Term() > newest {
+			active, newest = id, n.Term()
 		}
 	}
-	return event.NoNode, false
+	return active, active != event.NoNode
 }
 
 // controller returns a running controller, nil when it is down.

@@ -122,3 +122,13 @@ func TestAStaticMemberIsReplacedByAnotherProcessOfItsId(t *testing.T) {
 		"consumer s2"+static, "sleep 10s", "send a value=w{n} times=4", "sleep 3s",
 		`expect position("s2", "a-0") == 7`, `expect position("s1", "a-0") == none`)
 }
+
+func TestTheActiveControllerIsThatOfTheNewestTerm(t *testing.T) {
+	s := scenarioOf(t, "pause controller", "sleep 30s", "expect controller() != 101", "resume 101",
+		"sleep 5s", "expect controller() != none")
+	s.Seed = 2 // 101 leads at first
+	report, err := Play(t.Context(), s, Options{})
+	if err != nil || !report.OK {
+		t.Fatalf("%v %+v", err, report.Steps[len(report.Steps)-1])
+	}
+}
