@@ -36,8 +36,17 @@ func playText(t *testing.T, o Options, commands ...string) Report {
 // holds plays commands all of which are to succeed, and no promise is to be broken.
 func holds(t *testing.T, commands ...string) {
 	t.Helper()
+	scenarioHolds(t, scenarioOf(t, commands...))
+}
+
+// scenarioHolds is holds for a scenario with a seed or settings of its own.
+func scenarioHolds(t *testing.T, s *Scenario) {
+	t.Helper()
 	sink := &counter{referee: audit.New()}
-	report := playText(t, Options{Events: sink}, commands...)
+	report, err := Play(t.Context(), s, Options{Events: sink})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !report.OK {
 		t.Errorf("%s %+v", report.Failure, report.Steps[len(report.Steps)-1])
 	}
