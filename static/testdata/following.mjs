@@ -69,6 +69,13 @@ assert.equal(station(scene, lost, 'sent', 'acknowledged').note, 'acknowledged');
 assert.equal(station(scene, lost, 'sent').note, 'offset 2', 'a later acknowledgement is not its own');
 assert.deepEqual(station(scene, lost, 'r-billing').status, 'gone');
 assert.equal(station(scene, lost, 'r-billing').note, 'lost');
+
+// Without a leader, too: one log has it still, but a later epoch's record at its place was committed.
+const leaderless = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].partitions[0],
+  leader: -1, leaderEpoch: 2, copies: [log(1, 0), log(2, 1), log(3, 1)] }] }), wanted);
+assert.deepEqual(['committed', 'r-billing'].map((id) => station(leaderless, lost, id).note),
+  ['lost', 'lost']);
+assert.equal(station(leaderless, { ...lost, offset: 1 }, 'committed').note, 'no leader');
 assert.equal(station(scene, kept, 'r-billing').note, 'read');
 const late = sceneOf(stateWith({ programs: [reader('late', { began: '3' })] }), wanted);
 assert.deepEqual(station(late, kept, 'r-late').note, 'reads from 3');

@@ -71,11 +71,17 @@ const wasCommitted = ({ committed }, { offset, epoch }) =>
 /** Whether a log begins beyond the record by now. */
 const isDeleted = (copy, { offset }) => offset < copy.start;
 
+const gone = (station, note) => ({ ...station, status: 'gone', note });
+const here = (station, note) => ({ ...station, status: 'here', note });
+const ahead = (station, note) => ({ ...station, status: 'ahead', note });
+
 /** Whether the history goes on without the record: nobody has it any more, or the leader writes
- *  in a later epoch where it was. */
+ *  in a later epoch where it was; without a leader, whoever has a later epoch's record there. */
 function isLost({ focus, seq }, follow) {
-	const { copies, leading, epoch } = focus;
+	const { copies, epoch } = focus;
 	const all = [...copies.values()];
+	const leading = focus.leading ??
+		all.find((copy) => epochIn(copy, follow.offset) > follow.epoch);
 	if ((leading ? [leading] : all).some((copy) => holds(copy, follow) ||
 		isHole(copy, follow.offset) || isDeleted(copy, follow))) return false;
 	if (!all.some((copy) => holds(copy, follow))) {
@@ -114,15 +120,15 @@ function atBroker(scene, id, follow) {
 	const isLeader = focus.leader === id;
 	const station = { id: `b${id}`, label: isLeader ? `broker ${id}, leader` : `broker ${id}` };
 	if (!copy || !holds(copy, follow)) {
-		if (copy && wasCut(copy, follow)) return { ...station, status: 'gone', note: 'cut off' };
+		if (copy && wasCut(copy, follow)) return gone(station, 'cut off');
 		if (copy && isHole(copy, follow.offset)) {
-			return { ...station, status: 'gone', note: 'compacted' };
+			return gone(station, 'compacted');
 		}
-		if (copy && isDeleted(copy, follow)) return { ...station, status: 'gone', note: DELETED };
+		if (copy && isDeleted(copy, follow)) return gone(station, DELETED);
 		const isTaken = copy && follow.offset < copy.leo;
 		return isTaken
-			? { ...station, status: 'gone', note: ANOTHER }
-			: { ...station, status: 'ahead', note: 'not yet' };
+			? gone(station, ANOTHER)
+			: ahead(station, 'not yet');
 	}
 	const isSynced = follow.offset < copy.synced;
 	return {
@@ -140,19 +146,19 @@ const wasCut = (copy, { offset, epoch }) =>
 function committed(scene, follow, isThere, isCommitted, doubt) {
 	const { focus } = scene;
 	const station = { id: 'committed', label: 'committed' };
-	if (isLost(scene, follow)) return { ...station, status: 'gone', note: LOST };
+	if (isLost(scene, follow)) return gone(station, LOST);
 	if (focus.leading === null) {
 		return { ...station, status: isCommitted && !doubt ? 'here' : 'ahead', note: 'no leader' };
 	}
 	if (isHole(focus.leading, follow.offset)) {
-		return { ...station, status: 'gone', note: 'compacted' };
+		return gone(station, 'compacted');
 	}
-	if (isDeleted(focus.leading, follow)) return { ...station, status: 'gone', note: DELETED };
+	if (isDeleted(focus.leading, follow)) return gone(station, DELETED);
 	const thread = isThere && threadOf(focus.leading, follow.offset);
-	if (thread === 'aborted') return { ...station, status: 'gone', note: 'aborted' };
+	if (thread === 'aborted') return gone(station, 'aborted');
 	const hw = `HW ${shortOffset(focus.hw)}`;
 	if (isThere && !thread && isCommitted && doubt) {
-		return { ...station, status: 'ahead', note: doubt === OLD ? `below ${hw}` : `${hw}, ${doubt}` };
+		return ahead(station, doubt === OLD ? `below ${hw}` : `${hw}, ${doubt}`);
 	}
 	return {
 		...station,
@@ -189,7 +195,7 @@ function sent(scene, follow, holders, belief) {
 			note: isSent ? 'sent, no answer yet' : 'in the accumulator' };
 	}
 	const isWritten = holders.some(({ status, note }) => status !== 'ahead' && note !== ANOTHER);
-	if (maker && !isWritten) return { ...station, status: 'ahead', note: 'not yet' };
+	if (maker && !isWritten) return ahead(station, 'not yet');
 	return { ...station, status: 'past',
 		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };
 }
@@ -271,14 +277,14 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 	}
 	return left.concat(readers.map((reader) => {
 		const station = { id: `r-${reader.id}`, label: `read by ${reader.id}` };
-		if (isLost) return { ...station, status: 'gone', note: LOST };
-		if (isMarker) return { ...station, status: 'gone', note: 'a marker' };
+		if (isLost) return gone(station, LOST);
+		if (isMarker) return gone(station, 'a marker');
 		if (log && isHole(log, follow.offset)) {
-			return { ...station, status: 'gone', note: 'compacted' };
+			return gone(station, 'compacted');
 		}
 		if (reader.isolation && isAborted ||
 			doubt && isCommitted && hasLeftOut(reader, follow.offset)) {
-			return { ...station, status: 'gone', note: 'passed over' };
+			return gone(station, 'passed over');
 		}
 		const began = beganAbove(reader, follow.offset);
 		const isBehind = follow.offset < began && !hasPassed(reader, follow.offset);
@@ -287,25 +293,25 @@ function read(scene, follow, isCommitted, isLost, doubt) {
 				return { ...station, label: `group ${reader.group}`, status: 'here', note: 'past it' };
 			}
 			const who = reader.group === reader.id ? '' : ` by ${reader.group}`;
-			return { ...station, status: 'here', note: `committed${who}` };
+			return here(station, `committed${who}`);
 		}
 		if (!hasPassed(reader, follow.offset) && isAmong(reader.former, follow.offset)) {
-			return { ...station, status: 'here', note: `read${reader.ending}` };
+			return here(station, `read${reader.ending}`);
 		}
 		const waits = leading && isCommitted && reader.isolation &&
 			follow.offset >= scene.focus.lso && follow.offset < scene.focus.hw;
-		if (waits) return { ...station, status: 'ahead', note: 'transaction open' };
+		if (waits) return ahead(station, 'transaction open');
 		if (isBehind) {
-			return { ...station, status: 'gone', note: `reads from ${shortOffset(began)}` };
+			return gone(station, `reads from ${shortOffset(began)}`);
 		}
 		if (log && isDeleted(log, follow) && !hasPassed(reader, follow.offset)) {
-			return { ...station, status: 'gone', note: DELETED };
+			return gone(station, DELETED);
 		}
 		if (!isCommitted || !hasPassed(reader, follow.offset)) {
-			return { ...station, status: 'ahead', note: 'not yet' };
+			return ahead(station, 'not yet');
 		}
 		const note = reader.group ? 'read, not committed' : !reader.isNamed && sent || 'read';
-		return { ...station, status: 'here', note };
+		return here(station, note);
 	}));
 }
 
