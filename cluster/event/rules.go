@@ -103,7 +103,7 @@ var ruleRows = [ruleCount]RuleRow{
 		"A follower that has not caught up for replica.lag.time.max.ms leaves the ISR.",
 		"Partition.maybeShrinkIsr"},
 	RuleIsrShrinkFenced: {"isr.shrink-fenced",
-		"A fenced broker is taken out of every ISR.", "ReplicationControlManager"},
+		"A broker that is fenced or shuts down is taken out of every ISR.", "ReplicationControlManager"},
 	RuleIsrExpandCaughtUp: {"isr.expand-caught-up",
 		"A follower at the high watermark, unfenced and of the current broker epoch, may rejoin.",
 		"KIP-903"},

@@ -145,9 +145,13 @@ func (p *Partition) isrCommitted(before []event.NodeID) {
 		p.maybeMoveHighWatermark()
 		return
 	}
+	rule := event.RuleIsrOnlyByController
+	if len(p.isr) < len(before) && !slices.Equal(p.isr, p.leading.proposed) {
+		rule = event.RuleIsrShrinkFenced // nobody proposed it: a broker went
+	}
 	p.leading.proposed = nil
 	event.IsrChanged{Topic: p.Topic, Partition: p.Index, Before: before, Isr: p.isr,
-		PartitionEpoch: p.partitionEpoch}.Emit(p.env.Events, event.RuleIsrOnlyByController)
+		PartitionEpoch: p.partitionEpoch}.Emit(p.env.Events, rule)
 	p.holdTail()
 	p.maybeMoveHighWatermark()
 	p.proposeNext()

@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +79,25 @@ func TestAnswersAboutLogsThatWereCutDeletedOrWaitForBytes(t *testing.T) {
 	r.says(a.NotYet, "for more bytes than there are", event.RuleLongPoll, event.KindWaitBegan)
 	if p := r.passport("gone", r.last()); p.Fate != "deleted" {
 		t.Errorf("what retention deleted is %s once nobody leads: %s", p.Fate, p.FateText)
+	}
+}
+
+// An ISR that nobody proposed comes of a broker that is fenced or shuts down.
+func TestAnIsrSaysWhetherItsLeaderHadProposedIt(t *testing.T) {
+	r := script(t, "topic orders replicas=1,2,3", "kill 3", "sleep 12s", "restart 3",
+		`wait isr("orders-0") == [1,2,3] within 20s`, "stop 2", "sleep 3s", "restart 2",
+		`wait isr("orders-0") == [1,2,3] within 20s`)
+	var rules []string
+	for i := range r.events.Records {
+		if e := &r.events.Records[i]; e.Kind == event.KindIsrChanged {
+			if r.events.IsrChanged(e).Topic == "orders" {
+				rules = append(rules, e.Rule.String())
+			}
+		}
+	}
+	want := []string{"isr.shrink-fenced", "isr.only-by-controller", "isr.shrink-fenced",
+		"isr.only-by-controller"}
+	if !slices.Equal(rules, want) {
+		t.Errorf("the rules are %q, not %q", rules, want)
 	}
 }

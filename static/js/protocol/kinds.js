@@ -156,7 +156,7 @@ acks.all|acks=all answers once<high watermark has passed<last record.|DelayedPro
 acks.1|acks=1 answers after<leader's own append.|ReplicaManager
 acks.0|acks=0 gets no answer at all.|KafkaApis
 isr.shrink-lag|A follower that has not caught up for replica.lag.time.max.ms leaves<ISR.|Partition.maybeShrinkIsr
-isr.shrink-fenced|A fenced broker is taken out of every ISR.|ReplicationControlManager
+isr.shrink-fenced|A broker that is fenced or shuts down is taken out of every ISR.|ReplicationControlManager
 isr.expand-caught-up|A follower at<high watermark, unfenced and of<current broker epoch, may rejoin.|KIP-903
 isr.only-by-controller|The leader proposes an ISR; it is one once<controller has committed it.|KIP-497
 election.assignment-order|The first live replica of<assignment that is in<ISR leads.|PartitionChangeBuilder
