@@ -84,7 +84,8 @@ func clusterFunctions() []function {
 			"log start offset on the leader, or on a broker", onLog(startOf)},
 		{"dirty", []string{"p", "np"}, false, "number",
 			"offset from which on nothing was compacted, on the leader or on a broker", onLog(dirtyOf)},
-		{"partitions", []string{"t"}, false, "number", "how many partitions a topic has",
+		{"partitions", []string{"t"}, false, "number",
+			"how many partitions a topic has, 0 when it does not exist",
 			func(v *evaluation, e *expression, arguments []any) (any, *Error) {
 				name, ok := arguments[0].(string)
 				if !ok {
