@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
+	"highwater/cluster/metadata"
 )
 
 // fetched sends a fetch of "orders" from these offsets of partition 0.
@@ -135,5 +136,46 @@ func TestSessionForgetsWhatItIsTold(t *testing.T) {
 	if r = p.inSession(id, 3, []event.UUID{known}, []event.UUID{other}); len(r.Topics) != 1 ||
 		r.Topics[0].TopicID != known || r.SessionID != id {
 		t.Errorf("added again it answered %+v", r.Topics)
+	}
+}
+
+// A session keeps what its client named while this broker had not heard of it; the client does not
+// name it again, and gets it once the broker has.
+func TestSessionLearnsTheNameOfATopicThatWasUnknown(t *testing.T) {
+	p := startBroker(t, registered(brokerID, false))
+	later := []event.UUID{topicID(1)}
+	first := p.inSession(0, 0, later, nil)
+	if got := first.Topics[0].Partitions[0].ErrorCode; got != kerr.UnknownTopicID.Code {
+		t.Fatalf("before: code %d, want UNKNOWN_TOPIC_ID", got)
+	}
+	p.commit(topic(1, "orders"), led(1, 0, brokerID))
+	got := p.inSession(first.SessionID, 1, nil, nil)
+	if len(got.Topics) != 1 || got.Topics[0].Partitions[0].ErrorCode != 0 ||
+		got.Topics[0].TopicID != [16]byte(topicID(1)) {
+		t.Errorf("afterwards: %+v", got)
+	}
+	if more := p.inSession(first.SessionID, 2, later, nil); more.ErrorCode != 0 || len(more.Topics) != 0 {
+		t.Errorf("named again it is no other: %+v", more)
+	}
+	if last := p.inSession(first.SessionID, 3, nil, later); last.SessionID != 0 {
+		t.Errorf("it is forgotten, and the session ends: %+v", last)
+	}
+}
+
+// A topic that is made again under the same name is another one: a session that wants the first
+// gets nothing of the second.
+func TestSessionOfATopicThatWasMadeAgainGetsNothingOfTheNewOne(t *testing.T) {
+	p := orders(t)
+	old, new := []event.UUID{topicID(1)}, []event.UUID{topicID(2)}
+	first := p.inSession(0, 0, old, nil)
+	p.commit(&metadata.RemoveTopicRecord{TopicID: topicID(1)}, topic(2, "orders"),
+		led(2, 0, brokerID))
+	code := func(r *kmsg.FetchResponse) int16 { return r.Topics[0].Partitions[0].ErrorCode }
+	got := p.inSession(first.SessionID, 1, nil, nil)
+	if len(got.Topics) != 1 || code(got) != kerr.InconsistentTopicID.Code {
+		t.Errorf("the old one: %+v", got)
+	}
+	if got = p.inSession(first.SessionID, 2, new, old); len(got.Topics) != 1 || code(got) != 0 {
+		t.Errorf("the new one: %+v", got)
 	}
 }

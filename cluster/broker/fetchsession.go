@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"highwater/cluster/event"
-	"highwater/cluster/replica"
 )
 
 // fetchSessionIdle is how long a session must be unused before another may take its place
@@ -24,7 +23,7 @@ type fetchSession struct {
 	byID        bool  // topics are named by id, as from version 13
 	incremental bool
 	wanted      []*wanted
-	index       map[replica.PartitionKey]*wanted
+	index       map[wantedKey]*wanted
 	lastUsed    int64
 	waiting     *fetchWait // nil when none waits
 }
@@ -113,30 +112,29 @@ func (b *Broker) newFetchSession(f *fetchWait) *fetchSession {
 		id = int32(b.env.Dice().Uint32() & math.MaxInt32)
 	}
 	session := &fetchSession{id: id, epoch: 1, byID: f.version >= 13, wanted: f.wanted,
-		index: map[replica.PartitionKey]*wanted{}}
-	for _, w := range f.wanted {
-		session.index[keyOf(w)] = w
-	}
+		index: indexOf(f.wanted)}
 	s.byID[id] = session
 	s.touch(session, now)
 	return session
 }
 
-// updateSession takes in what a request names, and then what it forgets, as Kafka does. What it
-// forgets by an id may be a topic that is gone.
+// updateSession takes in what a request names, and then what it forgets, as Kafka does. A topic of
+// which this broker had not heard may have a name by now; its client does not name it again.
 func (b *Broker) updateSession(s *fetchSession, f *fetchWait) {
+	for _, w := range s.wanted {
+		if w.unknownID {
+			w.topic = b.topicName("", w.id)
+			w.unknownID = w.topic == ""
+		}
+	}
 	for _, w := range b.wantedOf(f.request, f.version) {
-		known := s.known(w)
-		if known != nil && known.id == w.id {
+		if known := s.index[w.key()]; known != nil {
 			known.offset, known.bytesMax = w.offset, w.bytesMax
 			known.epoch, known.lastEpoch = w.epoch, w.lastEpoch
 			continue
 		}
-		if known != nil {
-			s.wanted = slices.DeleteFunc(s.wanted, func(x *wanted) bool { return x == known })
-		}
 		s.wanted = append(s.wanted, w)
-		s.index[keyOf(w)] = w
+		s.index[w.key()] = w
 	}
 	for i := range f.request.ForgottenTopics {
 		t := &f.request.ForgottenTopics[i]
@@ -144,25 +142,11 @@ func (b *Broker) updateSession(s *fetchSession, f *fetchWait) {
 			forgotten := slices.Contains(t.Partitions, w.index) &&
 				(s.byID && w.id == t.TopicID || !s.byID && w.topic == t.Topic)
 			if forgotten {
-				delete(s.index, keyOf(w))
+				delete(s.index, w.key())
 			}
 			return forgotten
 		})
 	}
-}
-
-// known is the session's own entry of a partition: that of its name or, where the id has none (any
-// more), that of the id; nil when it is new.
-func (s *fetchSession) known(w *wanted) *wanted {
-	if !w.unknownID {
-		return s.index[keyOf(w)]
-	}
-	for _, x := range s.wanted {
-		if x.id == w.id && x.index == w.index {
-			return x
-		}
-	}
-	return nil
 }
 
 // rotate puts partitions that gave records behind the others, so that none starves.
@@ -181,6 +165,20 @@ func (s *fetchSession) rotate() {
 	}
 }
 
+// wantedKey tells partitions apart as the request names them: by the topic's id or by its name.
+type wantedKey struct {
+	topic string
+	id    event.UUID
+	index int32
+}
+
+func (w *wanted) key() wantedKey {
+	if w.id != (event.UUID{}) {
+		return wantedKey{id: w.id, index: w.index}
+	}
+	return wantedKey{topic: w.topic, index: w.index}
+}
+
 // wantedComparedMax is up to how many partitions each is compared with those before it, which takes
 // no memory.
 const wantedComparedMax = 16
@@ -188,7 +186,7 @@ const wantedComparedMax = 16
 // wantedOf lists what a request names. Of a partition that it names twice the last counts.
 func (b *Broker) wantedOf(r *kmsg.FetchRequest, version int16) []*wanted {
 	var list []*wanted
-	var index map[replica.PartitionKey]*wanted
+	var index map[wantedKey]*wanted
 	for i := range r.Topics {
 		t := &r.Topics[i]
 		name, unknown := t.Topic, false
@@ -209,8 +207,8 @@ func (b *Broker) wantedOf(r *kmsg.FetchRequest, version int16) []*wanted {
 				*before = *w
 				continue
 			}
-			if index != nil && !unknown {
-				index[keyOf(w)] = w
+			if index != nil {
+				index[w.key()] = w
 			}
 			list = append(list, w)
 		}
@@ -218,26 +216,21 @@ func (b *Broker) wantedOf(r *kmsg.FetchRequest, version int16) []*wanted {
 	return list
 }
 
-func indexOf(list []*wanted) map[replica.PartitionKey]*wanted {
-	index := make(map[replica.PartitionKey]*wanted, 2*len(list))
+func indexOf(list []*wanted) map[wantedKey]*wanted {
+	index := make(map[wantedKey]*wanted, 2*len(list))
 	for _, w := range list {
-		if !w.unknownID {
-			index[keyOf(w)] = w
-		}
+		index[w.key()] = w
 	}
 	return index
 }
 
-// findWanted finds an earlier mention of a partition. Ids that nobody knows are not told apart.
-func findWanted(list []*wanted, index map[replica.PartitionKey]*wanted, w *wanted) *wanted {
-	if w.unknownID {
-		return nil
-	}
+// findWanted finds an earlier mention of a partition.
+func findWanted(list []*wanted, index map[wantedKey]*wanted, w *wanted) *wanted {
 	if index != nil {
-		return index[keyOf(w)]
+		return index[w.key()]
 	}
 	for _, before := range list {
-		if before.index == w.index && before.topic == w.topic && !before.unknownID {
+		if before.key() == w.key() {
 			return before
 		}
 	}
