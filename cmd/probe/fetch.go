@@ -266,6 +266,42 @@ var fetchProbes = []kit.Probe{
 		},
 	},
 	{
+		Name:   "fetch/session-topic-made-again",
+		Intent: "v13+: a session whose topic is deleted, and made again under the same name",
+		Run: func(p *kit.P) {
+			old := p.Topic("a", 1)
+			request := kit.Fetch(old, 0, 0)
+			request.SessionEpoch = 0
+			opened := kit.Try[*kmsg.FetchResponse](p, "open", p.Broker(0), 13, request)
+			next := func(epoch int32, add, forget []kit.Topic) *kmsg.FetchRequest {
+				request := kit.Fetch(old, 0, 0)
+				request.Topics, request.SessionID, request.SessionEpoch = nil, opened.SessionID, epoch
+				for _, topic := range add {
+					request.Topics = append(request.Topics, kit.Fetch(topic, 0, 0).Topics...)
+				}
+				for _, topic := range forget {
+					request.ForgottenTopics = append(request.ForgottenTopics,
+						kmsg.FetchRequestForgottenTopic{TopicID: topic.ID, Partitions: []int32{0}})
+				}
+				return request
+			}
+			kit.Ask[*kmsg.DeleteTopicsResponse](p, p.Broker(0), 5, kit.DeleteTopics(old.Name))
+			p.Await("the deletion", func() bool {
+				response := kit.Ask[*kmsg.FetchResponse](p, p.Dial(0), 13, kit.Fetch(old, 0, 0))
+				return len(response.Topics) == 1 &&
+					response.Topics[0].Partitions[0].ErrorCode == 100
+			})
+			p.Show("1: deleted", p.Broker(0), 13, next(1, nil, nil))
+			again := p.Topic("a", 1)
+			p.HideID(old.ID, "<old-id>")
+			p.Write(again, 0, p.Values("new"))
+			p.Show("2: made again", p.Broker(0), 13, next(2, nil, nil))
+			p.Show("3: the new one, too", p.Broker(0), 13, next(3, []kit.Topic{again}, nil))
+			p.Show("4: the old one forgotten", p.Broker(0), 13, next(4, nil, []kit.Topic{old}))
+			p.Show("5: the new one forgotten", p.Broker(0), 13, next(5, nil, []kit.Topic{again}))
+		},
+	},
+	{
 		Name:   "fetch/duplicate-partition",
 		Intent: "the same partition twice in one request",
 		Run: func(p *kit.P) {
