@@ -177,7 +177,7 @@ func SettingCounts(name string) bool {
 
 func (c *Cluster) applySettings() error {
 	for _, name := range slices.Sorted(maps.Keys(c.config.Settings)) {
-		value := c.config.Settings[name]
+		value := metadata.NormalConfig(metadata.ResourceBroker, name, c.config.Settings[name])
 		if err := applySetting(&c.settings, name, value); err != nil {
 			return fmt.Errorf("cluster: setting %s: %w", name, err)
 		}

@@ -41,3 +41,19 @@ func TestTopicsFallBackToTheBrokersSettings(t *testing.T) {
 		t.Error("num.io.threads is said to count")
 	}
 }
+
+// Blanks around a value, and around the members of a list, mean nothing.
+func TestValuesCountWithoutTheBlanksAroundThem(t *testing.T) {
+	s := scenarioOf(t,
+		`topic a replicas=1,2,3 retention.ms=" 604800000" min.insync.replicas=" 2" segment.ms=1000`,
+		"send a value=1", "sleep 5s", "send a value=2", "sleep 20s", `expect start("a-0") == 0`,
+		`config a retention.ms="604800000 "`, "sleep 10s", `expect start("a-0") == 0`,
+		`config a retention.ms=" 1000"`, "sleep 10s", `expect start("a-0") > 0`,
+		`topic c replicas=1,2,3 cleanup.policy="compact, delete"`, "send c key=k value=1",
+		"clean c-0",
+		"kill 2", "kill 3", "sleep 15s", "send a value=x timeout=15s -> NOT_ENOUGH_REPLICAS",
+	)
+	s.Settings = append(s.Settings,
+		client.Setting{Name: "log.retention.check.interval.ms", Value: " 1000"})
+	scenarioHolds(t, s)
+}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"highwater/cluster/commitlog"
@@ -195,11 +196,12 @@ func (b *Broker) logConfig(topic string) commitlog.Config {
 	if b.effectiveConfig(topic, "message.timestamp.type") == "LogAppendTime" {
 		cfg.TimestampType = commitlog.LogAppendTime
 	}
-	switch b.effectiveConfig(topic, "cleanup.policy") {
-	case "compact":
+	policies := strings.Split(b.effectiveConfig(topic, "cleanup.policy"), ",")
+	if slices.Contains(policies, "compact") {
 		cfg.CleanupPolicy = commitlog.CleanupCompact
-	case "compact,delete", "delete,compact":
-		cfg.CleanupPolicy = commitlog.CleanupCompact | commitlog.CleanupDelete
+		if slices.Contains(policies, "delete") {
+			cfg.CleanupPolicy |= commitlog.CleanupDelete
+		}
 	}
 	if lag := b.configNumber(topic, "max.compaction.lag.ms"); lag > 0 &&
 		cfg.CleanupPolicy&commitlog.CleanupCompact != 0 {

@@ -89,12 +89,16 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 		if e != nil {
 			return e
 		}
+		entries = withEntry(entries, op.name, value)
+		if value != nil {
+			normal := metadata.NormalConfig(kind, op.name, *value)
+			value = &normal
+		}
 		before, set := ch.image.ConfigValue(kind, name, op.name)
 		if value == nil && !set || value != nil && set && *value == before {
 			continue
 		}
 		records = append(records, configRecord(kind, name, op.name, value))
-		entries = withEntry(entries, op.name, value)
 	}
 	if err := validateEntries(kind, entries); err != nil {
 		return refuse(kerr.InvalidConfig.Code, err.Error())

@@ -181,8 +181,10 @@ func newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig) (
 	if err := metadata.ValidateTopicConfigs(entries); err != nil {
 		return nil, refuse(kerr.InvalidConfig.Code, err.Error())
 	}
-	for _, e := range entries {
-		if e.Name == configRemoteStorage && strings.EqualFold(strings.TrimSpace(e.Value), "true") {
+	for i := range entries {
+		e := &entries[i]
+		e.Value = metadata.NormalConfig(metadata.ResourceTopic, e.Name, e.Value)
+		if e.Name == configRemoteStorage && e.Value == "true" {
 			return nil, refuse(kerr.InvalidConfig.Code, messageNoRemoteStorage)
 		}
 	}

@@ -107,7 +107,7 @@ func ValidateTopicConfigs(entries []ConfigEntry) error {
 		text := d.Default
 		for _, e := range entries {
 			if e.Name == key {
-				text = strings.TrimSpace(e.Value)
+				text = d.Normal(e.Value)
 			}
 		}
 		n, _ := strconv.ParseInt(text, 10, 64)
@@ -167,6 +167,45 @@ func (d *ConfigDef) Validate(value string) error {
 		}
 	}
 	return nil
+}
+
+// Normal is a valid value as it is meant: without blanks around it and around the members of a
+// list, and with numbers and yes or no in their usual form, as Kafka parses and describes it.
+func (d *ConfigDef) Normal(value string) string {
+	text := strings.TrimSpace(value)
+	switch d.Type {
+	case Boolean:
+		return strings.ToLower(text)
+	case Int, Short, Long:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	case List:
+		members := strings.Split(text, ",")
+		for i, member := range members {
+			members[i] = strings.TrimSpace(member)
+		}
+		return strings.Join(members, ",")
+	case Password:
+		return value
+	}
+	return text
+}
+
+// NormalConfig is ConfigDef.Normal for the value of a resource's key. What is not known stays as it
+// is.
+func NormalConfig(resourceType int8, key, value string) string {
+	d, ok := ConfigDef{}, false
+	switch resourceType {
+	case ResourceTopic:
+		d, ok = TopicConfig(key)
+	case ResourceBroker:
+		d, ok = BrokerConfig(key)
+	}
+	if !ok {
+		return value
+	}
+	return d.Normal(value)
 }
 
 // allows returns the words that the key allows, or nil when it allows any.
@@ -245,7 +284,7 @@ func isReplica(text string) bool {
 func (im *Image) EffectiveTopicConfig(topic, key string,
 	ofNode func(name string) (string, bool)) string {
 	if value, ok := im.ConfigValue(ResourceTopic, topic, key); ok {
-		return value
+		return NormalConfig(ResourceTopic, key, value)
 	}
 	d, _ := TopicConfig(key)
 	for _, synonym := range d.Synonyms {
@@ -255,7 +294,7 @@ func (im *Image) EffectiveTopicConfig(topic, key string,
 			return ScaleConfig(value, factor)
 		}
 		if ok {
-			return value
+			return d.Normal(value)
 		}
 	}
 	return d.Default

@@ -125,6 +125,12 @@ func TestTopicFallsBackToTheClustersValueThenToTheDefault(t *testing.T) {
 	check("segment.ms", "5")
 	set(ResourceTopic, "orders", "segment.ms", "6")
 	check("segment.ms", "6")
+	set(ResourceTopic, "orders", "segment.ms", " +07\n")
+	check("segment.ms", "7")
+	set(ResourceTopic, "orders", "cleanup.policy", " compact , delete")
+	check("cleanup.policy", "compact,delete")
+	set(ResourceTopic, "orders", "preallocate", " TRUE")
+	check("preallocate", "true")
 	check("min.insync.replicas", "1")
 }
 
