@@ -120,3 +120,33 @@ func TestTheActiveControllerIsThatOfTheNewestTerm(t *testing.T) {
 	s.Seed = 2 // 101 leads at first
 	scenarioHolds(t, s)
 }
+
+// What was put right is right for whoever connects anew: nothing waits behind messages of an older
+// connection, and timers go by the clock's new rate.
+func TestWhatIsPutRightHoldsUpNobody(t *testing.T) {
+	holds(t,
+		"topic t replicas=1,2,3", "sleep 5s", "delay 1-2 4m", "delay 1-3 4m", "sleep 1s",
+		"delay 1-2 0ms", "delay 1-3 0ms", "sleep 31s",
+		`wait isr("t-0") == [1,2,3] within 20s`, "send t value=x acks=all",
+		"disk 2 slow=10m", "sleep 1s", "disk 2 ok", "sleep 31s",
+		`wait fenced(2) == false && isr("t-0") == [1,2,3] within 20s`,
+		"clock 2 rate=0.001", "sleep 3s", "clock 2 rate=1", "sleep 10s", "expect fenced(2) == false")
+}
+
+// A slow link between two controllers deposes nobody whom the majority hears, and one that nobody
+// can be elected over in time holds up no other election.
+func TestSlowLinksBetweenControllersDeposeNobody(t *testing.T) {
+	play := func(lines ...string) {
+		t.Helper()
+		s := scenarioOf(t, lines...)
+		s.Seed = 2 // 101 leads
+		scenarioHolds(t, s)
+	}
+	play("topic t replicas=1,2,3", "sleep 5s", "expect controller() == 101",
+		"delay 101-102 1500ms", "sleep 10s", `kill leader("t-0")`, "sleep 30s",
+		"expect controller() == 101 && leader(\"t-0\") == 2")
+	play("topic t replicas=1,2,3", "sleep 5s", "kill 101", "sleep 10s", "restart 101", "sleep 5s",
+		"delay 101-102 2m", "delay 101-103 2m", "sleep 5s", "delay 101-102 0ms", "delay 101-103 0ms",
+		"sleep 10s", `kill leader("t-0")`, "sleep 15s", "expect leader(\"t-0\") == 2",
+		"pause 101", "sleep 5s", "resume 101", "sleep 2s", "expect controller() != 101")
+}

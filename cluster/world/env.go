@@ -1,6 +1,8 @@
 package world
 
 import (
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"time"
 
@@ -32,7 +34,26 @@ type clock struct {
 	offset int64 // added to the wall clock only
 }
 
-func (c *clock) read(now int64) int64 { return c.shown + (now-c.since)*c.rate/1000 }
+func (c *clock) read(now int64) int64 {
+	passed := now - c.since
+	return c.shown + passed/1000*c.rate + passed%1000*c.rate/1000
+}
+
+// timeMax is how far ahead anything can be due: some 146 years.
+const timeMax = math.MaxInt64 / 2
+
+// scaled is d*by/per, rounded up, and no more than timeMax.
+func scaled(d, by, per int64) int64 {
+	high, low := bits.Mul64(uint64(max(0, d)), uint64(by))
+	if high >= uint64(per) {
+		return timeMax
+	}
+	n, rest := bits.Div64(high, low, uint64(per))
+	if rest > 0 {
+		n++
+	}
+	return int64(min(n, timeMax))
+}
 
 // ID is the node's id.
 func (e *Env) ID() event.NodeID { return e.node.spec.ID }
@@ -64,13 +85,12 @@ func (e *Env) VirtualNow() int64 { return e.world.now }
 // VirtualDue is the virtual time at which the node's own clock will have advanced by d. It is never
 // now for a d above zero, or a timer for the rest of a wait could fire for ever.
 func (e *Env) VirtualDue(d time.Duration) int64 {
-	rate := e.node.clock.rate
-	return e.world.now + (max(0, int64(d))*1000+rate-1)/rate
+	return e.world.now + scaled(int64(d), 1000, e.node.clock.rate)
 }
 
 // Until is how far the node's own clock will advance until a virtual time.
 func (e *Env) Until(due int64) time.Duration {
-	return time.Duration((max(0, due-e.world.now)*e.node.clock.rate + 999) / 1000)
+	return time.Duration(scaled(due-e.world.now, e.node.clock.rate, 1000))
 }
 
 // UUID throws a random version-4 identifier that does not start with a dash, as Kafka's do.
@@ -138,6 +158,7 @@ type Timer struct {
 	id    int64
 	name  string
 	due   int64
+	shown int64 // what the node's own clock shows then
 	armed int64 // counts armings; a queue entry of an older one is void
 	cause event.Seq
 	quiet bool
@@ -169,6 +190,7 @@ func (t *Timer) Reset(d time.Duration) {
 	t.id = w.NextID()
 	t.armed++
 	t.due = t.env.VirtualDue(d)
+	t.shown = int64(t.env.Now() + d)
 	if !t.quiet {
 		t.cause = event.TimerArmed{Timer: t.id, Name: t.name, Due: t.due}.
 			Emit(t.env.Events, event.RuleNone)

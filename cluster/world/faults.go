@@ -7,12 +7,14 @@ import (
 )
 
 // SetClock makes a node's own clock run at a rate, in permille of the world's, and puts its wall
-// clock off by an offset. Steady time never jumps: only timestamps see the offset.
+// clock off by an offset. Steady time never jumps: only timestamps see the offset. Timers that are
+// armed fire by the new rate.
 func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int32) {
 	n := w.nodes[id]
 	if n == nil || ratePermille <= 0 {
 		return
 	}
+	changed := n.clock.rate != int64(ratePermille)
 	n.clock.shown = n.clock.read(w.now)
 	n.clock.since = w.now
 	n.clock.rate = int64(ratePermille)
@@ -21,6 +23,11 @@ func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int
 	em.Cause = w.emitter.Cause
 	event.NodeClockChanged{Offset: int64(offset), RatePermille: ratePermille}.
 		Emit(em, event.RuleNone)
+	if changed && n.env != nil {
+		for _, t := range w.queue.timersOf(n.env) {
+			t.Reset(time.Duration(t.shown) - n.env.Now())
+		}
+	}
 }
 
 // SetLag holds back everything that a node says by so much, as a slow disk does under a node that

@@ -13,7 +13,6 @@ type link struct {
 	from, to event.NodeID
 	latency  time.Duration
 	cut      bool
-	lastDue  int64  // nothing overtakes on a connection
 	held     []item // what waits for a cut to heal
 }
 
@@ -24,6 +23,9 @@ type connection struct {
 	generation int64
 	pending    []*Call // requests without an answer, oldest first
 	expiryDue  int64   // when the armed expiry check runs, 0 when none is armed
+	// lastDue is when the last request, and the last answer, of this generation arrives: nothing
+	// overtakes on a connection.
+	lastDue [2]int64
 }
 
 // Describer lets a message body tell its event what it carries.
@@ -187,8 +189,12 @@ func (w *World) send(it item, from, to event.NodeID) {
 		l.held = append(l.held, it)
 		return
 	}
-	it.due = max(w.now+int64(l.latency)+w.lagOf(from), l.lastDue)
-	l.lastDue = it.due
+	it.due = w.now + int64(l.latency) + w.lagOf(from)
+	if conn := it.call.conn; it.call.generation == conn.generation {
+		last := &conn.lastDue[it.kind]
+		it.due = max(it.due, *last)
+		*last = it.due
+	}
 	w.push(it)
 }
 
@@ -255,18 +261,28 @@ func (w *World) Reset(a, b event.NodeID) {
 	}
 }
 
+// renew begins a new generation and gives the requests that the old one had open.
+func (conn *connection) renew() (pending []*Call) {
+	pending = conn.pending
+	conn.generation++
+	conn.pending, conn.expiryDue, conn.lastDue = nil, 0, [2]int64{}
+	return pending
+}
+
 // resetConnectionsOf ends what others had asked a node that is gone, and forgets what it had asked.
 // The others hear of it as of any message: after the link's latency, and over a cut link never.
 func (w *World) resetConnectionsOf(id event.NodeID, cause event.Seq) {
 	for _, conn := range w.nodes[id].outgoing {
-		conn.generation++
-		conn.pending = nil
-		conn.expiryDue = 0
+		conn.renew()
 	}
 	clear(w.nodes[id].outgoing)
 	for _, other := range w.order {
 		conn := w.nodes[other].outgoing[id]
-		if conn == nil || len(conn.pending) == 0 {
+		if conn == nil {
+			continue
+		}
+		conn.lastDue = [2]int64{}
+		if len(conn.pending) == 0 {
 			continue
 		}
 		if l := w.link(id, other); !l.cut {
@@ -277,11 +293,7 @@ func (w *World) resetConnectionsOf(id event.NodeID, cause event.Seq) {
 
 // reset begins a new generation of the connection and fails its requests after the delay.
 func (w *World) reset(conn *connection, err error, cause event.Seq, after time.Duration) {
-	conn.generation++
-	calls := conn.pending
-	conn.pending = nil
-	conn.expiryDue = 0
-	for _, call := range calls {
+	for _, call := range conn.renew() {
 		call.err = err
 		call.sent = cause
 		w.push(item{due: w.now + int64(after), kind: itemReset, call: call})
@@ -317,10 +329,7 @@ func (w *World) expire(conn *connection, due int64) {
 		}
 		return
 	}
-	calls := conn.pending
-	conn.generation++
-	conn.pending = nil
-	for _, call := range calls {
+	for _, call := range conn.renew() {
 		call.err = ErrDisconnected
 		if call.deadline <= w.now {
 			call.err = ErrTimedOut

@@ -1,6 +1,9 @@
 package world
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // itemKind says what falls due.
 type itemKind uint8
@@ -94,6 +97,25 @@ func (q *queue) forget(env *Env) {
 	for i := len(q.heap)/2 - 1; i >= 0; i-- {
 		q.down(i)
 	}
+}
+
+// timersOf lists an incarnation's armed timers that are not due yet, in the order in which they will
+// be.
+func (q *queue) timersOf(env *Env) []*Timer {
+	var items []item
+	for i := range q.heap {
+		if t := q.heap[i].timer; t != nil && t.env == env && t.armed == q.heap[i].arming {
+			items = append(items, q.heap[i])
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.seq, b.seq))
+	})
+	timers := make([]*Timer, len(items))
+	for i := range items {
+		timers[i] = items[i].timer
+	}
+	return timers
 }
 
 func before(a, b *item) bool {
