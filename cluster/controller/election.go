@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"highwater/cluster/event"
@@ -65,17 +66,32 @@ func (c *Controller) armFetch() {
 	c.fetchTimer.Reset(c.cfg.FetchTimeout)
 }
 
-// campaign asks for votes, if there is a majority to ask. Otherwise the node only is a candidate
-// and tries again: a Raft election that cannot be won would not end.
+// campaign asks for votes, if a majority that can be asked in time would hear of it: whoever leads,
+// or has a leader, would not (KIP-996). Otherwise the node only is a candidate and tries again: a
+// Raft election that cannot be won would not end.
 func (c *Controller) campaign() {
 	c.fetchTimer.Stop()
-	peers := c.quorum.reachable(c.env.ID())
-	if len(peers)+1 < c.quorum.majority() || c.quorum.electing() {
+	q := c.quorum
+	peers := slices.DeleteFunc(q.reachable(c.env.ID()), func(id event.NodeID) bool {
+		return q.trip(c.env.ID(), id) > 2*c.cfg.ElectionTimeout
+	})
+	open := 1
+	for _, id := range peers {
+		if peer := q.controllers[id]; peer != nil && !peer.hasLeader() {
+			open++
+		}
+	}
+	if open < q.majority() || q.electing() {
 		c.lostElection()
 		return
 	}
 	c.beginRound(round{actor: c.env.ID(), election: true, peers: peers,
 		timestamp: c.env.UnixMilli()}, c.campaigned)
+}
+
+// hasLeader says whether the node leads or has heard of its leader in time.
+func (c *Controller) hasLeader() bool {
+	return c.active != nil || c.fetchTimer.Armed() && c.fetchTimer.Due() > c.env.VirtualNow()
 }
 
 func (c *Controller) lostElection() {

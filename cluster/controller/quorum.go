@@ -284,13 +284,18 @@ func (q *Quorum) reachable(node event.NodeID) []event.NodeID {
 	return ids
 }
 
+// trip is how long a message to a voter and its answer take.
+func (q *Quorum) trip(node, to event.NodeID) time.Duration {
+	return q.world.Latency(node, to) + q.world.Latency(to, node)
+}
+
 // cost is the virtual time of a round: a sync here, a message to the nearest peer that makes a
 // majority, a sync there, and the way back.
 func (q *Quorum) cost(node event.NodeID, peers []event.NodeID,
 	syncCost time.Duration) time.Duration {
 	trips := make([]time.Duration, 0, len(peers))
 	for _, id := range peers {
-		trips = append(trips, q.world.Latency(node, id)+q.world.Latency(id, node))
+		trips = append(trips, q.trip(node, id))
 	}
 	slices.Sort(trips)
 	needed := min(q.majority()-1, len(trips))

@@ -37,6 +37,7 @@ type round struct {
 type openRound struct {
 	actor    *member
 	election bool
+	term     uint64 // the only one whose calls go through
 	peers    map[event.NodeID]*member
 	asked    map[event.NodeID]bool // answered the request for their vote
 	inFlight int                   // calls under way
@@ -119,10 +120,13 @@ func (q *Quorum) run(r round) *roundResult {
 		return result
 	}
 	g := goal{term: me.term, last: me.last, majority: len(r.peers)+1 >= q.majority()}
-	q.begin(o)
 	if r.election {
 		g.term++
 		g.last++
+	}
+	o.term = g.term
+	q.begin(o)
+	if r.election {
 		q.campaign(o)
 	} else {
 		// What the others lack they get before there is anything new: should the actor's disk not take

@@ -155,10 +155,12 @@ func (q *Quorum) admit(t *transport, to event.NodeID, command any, term uint64) 
 	}
 }
 
-// pass returns the target if the call may go through now.
+// pass returns the target if the call may go through now. One of an older term may still be held
+// while the actor of an election has not begun with the new one.
 func (q *Quorum) pass(sender *member, to event.NodeID, isVote bool, term uint64) *member {
 	r := q.open
-	if r == nil || r.closing || r.actor != sender || sender.raft.CurrentTerm() != term {
+	if r == nil || r.closing || r.actor != sender || r.term != term ||
+		sender.raft.CurrentTerm() != term {
 		return nil
 	}
 	peer := r.peers[to]
