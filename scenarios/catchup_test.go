@@ -150,3 +150,13 @@ func TestSlowLinksBetweenControllersDeposeNobody(t *testing.T) {
 		"sleep 10s", `kill leader("t-0")`, "sleep 15s", "expect leader(\"t-0\") == 2",
 		"pause 101", "sleep 5s", "resume 101", "sleep 2s", "expect controller() != 101")
 }
+
+// A producer that gives a batch up after brokers refused it begins its sequences anew.
+func TestWhatComesBehindAnExpiredBatchIsAcknowledged(t *testing.T) {
+	holds(t,
+		"topic w replicas=1,2 min.insync.replicas=2", "producer p delivery.timeout.ms=6000 "+
+			"request.timeout.ms=1000", "send w by=p key=a", "kill 2", "sleep 12s",
+		"send w by=p key=x nowait", "sleep 8s", `expect failed("p") == 1`, "restart 2",
+		"sleep 10s", "send w by=p key=e -> ok", "send w by=p key=f -> ok",
+		`expect keys("w-0") == ["a","e","f"]`)
+}

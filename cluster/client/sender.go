@@ -366,8 +366,8 @@ func (p *Producer) expire() {
 			belief := "failed"
 			if b.uncertain || b.inFlight {
 				belief = "unknown"
-				q.leaveUnresolved(b)
 			}
+			q.leaveUnresolved(b) // also where every attempt was refused: its sequence is missing now
 			p.transaction.failed(kerr.RequestTimedOut.Code, "a batch expired")
 			p.believe(b, belief, -1, kerr.RequestTimedOut.Code, "delivery.timeout.ms has passed",
 				event.RuleDeliveryTimeout)

@@ -107,7 +107,7 @@ func (p *Producer) closeGap(b *batch) {
 	q.next = advanced(q.next, -records)
 }
 
-// leaveUnresolved notes that nobody knows whether a batch was appended.
+// leaveUnresolved notes that a batch was given up and its sequence may be missing.
 func (q *queue) leaveUnresolved(b *batch) {
 	if !b.sequenced {
 		return
