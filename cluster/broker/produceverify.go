@@ -16,13 +16,6 @@ const (
 	produceAbortableFrom = 11
 )
 
-// queuedProduce is a Produce behind one whose transaction is being verified: Kafka answers the
-// requests of a connection one after the other, and producers count on it.
-type queuedProduce struct {
-	call *world.Call
-	r    *Request
-}
-
 // unverified is a batch that its transaction's coordinator has to be asked about.
 type unverified struct {
 	batch     *Batch
@@ -41,7 +34,7 @@ func (b *Broker) produce(call *world.Call, r *Request) {
 		b.produceVerified(call, r)
 		return
 	}
-	c.produces = append(c.produces, queuedProduce{call, r})
+	c.produces = append(c.produces, queuedRequest{call, r})
 	if len(c.produces) == 1 {
 		b.produceNext(c)
 	}

@@ -19,7 +19,8 @@ type clientConnection struct {
 	waits    []*fetchWait // the fetches that wait on it, oldest first
 	asks     asks
 	// produces are those that wait for a transaction's verification, and those behind them.
-	produces []queuedProduce
+	produces []queuedRequest
+	order    requestOrder
 	// unanswered are its requests in their order, in which the answers leave it.
 	unanswered []*Request
 }
@@ -230,7 +231,7 @@ func (b *Broker) serve(call *world.Call, r *Request) {
 	}
 	b.identify(call.From, r)
 	b.received(call, r)
-	b.handle(call, r)
+	b.handleInOrder(call, r)
 }
 
 func (b *Broker) releaseBatches(r *Request) {
@@ -357,6 +358,7 @@ func (b *Broker) leaves(call *world.Call, told []answered) {
 		b.tellAnswer(call.From, r, told)
 		b.tellWaiting(call.From, c)
 	}
+	b.handled(call, r)
 }
 
 // waitingAnswer is what an answer tells that leaves after those before it.
@@ -423,6 +425,10 @@ func (b *Broker) Disconnected(connection event.NodeID) {
 	}
 	delete(b.clients, connection)
 	b.dropProduces(c)
+	for _, q := range c.order.behind {
+		b.releaseBatches(q.r)
+	}
+	c.order.behind = nil
 	for _, f := range slices.Clone(c.waits) {
 		f.leave("disconnected")
 	}
