@@ -130,7 +130,8 @@ func TestWhatIsPutRightHoldsUpNobody(t *testing.T) {
 		`wait isr("t-0") == [1,2,3] within 20s`, "send t value=x acks=all",
 		"disk 2 slow=10m", "sleep 1s", "disk 2 ok", "sleep 31s",
 		`wait fenced(2) == false && isr("t-0") == [1,2,3] within 20s`,
-		"clock 2 rate=0.001", "sleep 3s", "clock 2 rate=1", "sleep 10s", "expect fenced(2) == false")
+		"clock 2 rate=0.001", "sleep 3s", "clock 2 rate=1", "sleep 10s",
+		"expect fenced(2) == false")
 }
 
 // A slow link between two controllers deposes nobody whom the majority hears, and one that nobody
@@ -146,7 +147,8 @@ func TestSlowLinksBetweenControllersDeposeNobody(t *testing.T) {
 		"delay 101-102 1500ms", "sleep 10s", `kill leader("t-0")`, "sleep 30s",
 		"expect controller() == 101 && leader(\"t-0\") == 2")
 	play("topic t replicas=1,2,3", "sleep 5s", "kill 101", "sleep 10s", "restart 101", "sleep 5s",
-		"delay 101-102 2m", "delay 101-103 2m", "sleep 5s", "delay 101-102 0ms", "delay 101-103 0ms",
+		"delay 101-102 2m", "delay 101-103 2m", "sleep 5s",
+		"delay 101-102 0ms", "delay 101-103 0ms",
 		"sleep 10s", `kill leader("t-0")`, "sleep 15s", "expect leader(\"t-0\") == 2",
 		"pause 101", "sleep 5s", "resume 101", "sleep 2s", "expect controller() != 101")
 }

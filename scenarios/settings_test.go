@@ -51,6 +51,9 @@ func TestValuesCountWithoutTheBlanksAroundThem(t *testing.T) {
 		`config a retention.ms=" 1000"`, "sleep 10s", `expect start("a-0") > 0`,
 		`topic c replicas=1,2,3 cleanup.policy="compact, delete"`, "send c key=k value=1",
 		"clean c-0",
+		`topic n replicas=1,2,3 cleanup.policy="" retention.ms=1000 segment.ms=1000`,
+		"send n value=1", "sleep 5s", "send n value=2", "sleep 10s", `expect start("n-0") == 0`,
+		"topic z max.message.bytes=0", "send z value=1 timeout=5s -> MESSAGE_TOO_LARGE",
 		"kill 2", "kill 3", "sleep 15s", "send a value=x timeout=15s -> NOT_ENOUGH_REPLICAS",
 	)
 	s.Settings = append(s.Settings,

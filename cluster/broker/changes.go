@@ -188,7 +188,9 @@ func (b *Broker) logConfig(topic string) commitlog.Config {
 	cfg.SegmentMs = b.configNumber(topic, "segment.ms")
 	cfg.IndexIntervalBytes = b.configNumber(topic, "index.interval.bytes")
 	cfg.SegmentIndexBytes = b.configNumber(topic, "segment.index.bytes")
-	cfg.MaxMessageBytes = b.configNumber(topic, "max.message.bytes")
+	if cfg.MaxMessageBytes = b.configNumber(topic, "max.message.bytes"); cfg.MaxMessageBytes == 0 {
+		cfg.MaxMessageBytes = -1 // no batch at all; 0 would be the default
+	}
 	cfg.RetentionMs = b.configNumber(topic, "retention.ms")
 	cfg.RetentionBytes = b.configNumber(topic, "retention.bytes")
 	cfg.FileDeleteDelayMs = b.configNumber(topic, "file.delete.delay.ms")
@@ -196,12 +198,13 @@ func (b *Broker) logConfig(topic string) commitlog.Config {
 	if b.effectiveConfig(topic, "message.timestamp.type") == "LogAppendTime" {
 		cfg.TimestampType = commitlog.LogAppendTime
 	}
+	cfg.CleanupPolicy = commitlog.CleanupNever
 	policies := strings.Split(b.effectiveConfig(topic, "cleanup.policy"), ",")
 	if slices.Contains(policies, "compact") {
-		cfg.CleanupPolicy = commitlog.CleanupCompact
-		if slices.Contains(policies, "delete") {
-			cfg.CleanupPolicy |= commitlog.CleanupDelete
-		}
+		cfg.CleanupPolicy |= commitlog.CleanupCompact
+	}
+	if slices.Contains(policies, "delete") {
+		cfg.CleanupPolicy |= commitlog.CleanupDelete
 	}
 	if lag := b.configNumber(topic, "max.compaction.lag.ms"); lag > 0 &&
 		cfg.CleanupPolicy&commitlog.CleanupCompact != 0 {

@@ -154,7 +154,8 @@ func TestSessionLearnsTheNameOfATopicThatWasUnknown(t *testing.T) {
 		got.Topics[0].TopicID != [16]byte(topicID(1)) {
 		t.Errorf("afterwards: %+v", got)
 	}
-	if more := p.inSession(first.SessionID, 2, later, nil); more.ErrorCode != 0 || len(more.Topics) != 0 {
+	more := p.inSession(first.SessionID, 2, later, nil)
+	if more.ErrorCode != 0 || len(more.Topics) != 0 {
 		t.Errorf("named again it is no other: %+v", more)
 	}
 	if last := p.inSession(first.SessionID, 3, nil, later); last.SessionID != 0 {

@@ -11,9 +11,9 @@ type queuedRequest struct {
 	r    *Request
 }
 
-// requestOrder has a connection's requests see what those before them did. Kafka begins with a request
-// when the one before it is answered. Here one only waits for those that may change what it sees, and
-// one Produce never waits for another: what they append is in order anyway.
+// requestOrder has a connection's requests see what those before them did. Kafka begins with a
+// request when the one before it is answered. Here one only waits for those that may change what it
+// sees, and one Produce never waits for another: what they append is in order anyway.
 type requestOrder struct {
 	produces int // that are not answered yet
 	changes  int // likewise, of the other requests that count

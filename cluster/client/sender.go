@@ -367,7 +367,7 @@ func (p *Producer) expire() {
 			if b.uncertain || b.inFlight {
 				belief = "unknown"
 			}
-			q.leaveUnresolved(b) // also where every attempt was refused: its sequence is missing now
+			q.leaveUnresolved(b) // also where all attempts were refused: a sequence is missing
 			p.transaction.failed(kerr.RequestTimedOut.Code, "a batch expired")
 			p.believe(b, belief, -1, kerr.RequestTimedOut.Code, "delivery.timeout.ms has passed",
 				event.RuleDeliveryTimeout)

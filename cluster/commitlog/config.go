@@ -19,10 +19,11 @@ const (
 // CleanupPolicy is Kafka's cleanup.policy; both bits may be set.
 type CleanupPolicy uint8
 
-// The two policies. No bit at all reads as CleanupDelete.
+// The two policies, and that nothing is ever cleaned up. No bit at all reads as CleanupDelete.
 const (
 	CleanupDelete CleanupPolicy = 1 << iota
 	CleanupCompact
+	CleanupNever
 )
 
 // Origin says who made a batch; only client batches are checked for duplicates and gaps.

@@ -99,8 +99,8 @@ func (q *queue) forget(env *Env) {
 	}
 }
 
-// timersOf lists an incarnation's armed timers that are not due yet, in the order in which they will
-// be.
+// timersOf lists an incarnation's armed timers that are not due yet, in the order in which they
+// will be.
 func (q *queue) timersOf(env *Env) []*Timer {
 	var items []item
 	for i := range q.heap {

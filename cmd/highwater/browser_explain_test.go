@@ -38,7 +38,7 @@ func TestSentenceLeadsToItsEvent(t *testing.T) {
 	cutOff(v)
 	v.click("why-hw")
 	v.wait(`text("why-title").includes("high watermark of orders-0 is 1")`)
-	v.wait(`text("sentences-not-yet").includes("last fetched from offset 1")`)
+	v.wait(`text("sentences-not-yet").includes("has fetched from offset 1")`)
 	for _, of := range []string{"leo", "isr", "leader", "ack", "fetch"} {
 		v.click("ask-" + of)
 		v.wait(fmt.Sprintf(`at("ask-%s").getAttribute("aria-pressed") === "true" && at("why-title")`, of))

@@ -101,3 +101,16 @@ func TestAnIsrSaysWhetherItsLeaderHadProposedIt(t *testing.T) {
 		t.Errorf("the rules are %q, not %q", rules, want)
 	}
 }
+
+// What an unclean election took away stays lost when its leader is gone, too.
+func TestWhatWasLostStaysLostWithoutALeader(t *testing.T) {
+	r := script(t, "topic w replicas=1,2,3 unclean.leader.election.enable=true",
+		"producer p acks=1", "send w by=p key=k0", "sleep 1s", "kill 3", "sleep 12s",
+		"send w by=p key=k1", "sleep 6s", "kill 1", "kill 2", "sleep 11s", "restart 3", "sleep 5s",
+		"send w by=p key=new", "sleep 3s", "kill 3", "sleep 12s")
+	for key, fate := range map[string]string{"k1": "lost by truncation", "new": "committed"} {
+		if p := r.passport(key, r.last()); p.Fate != fate {
+			t.Errorf("%s is %s: %s", key, p.Fate, p.FateText)
+		}
+	}
+}

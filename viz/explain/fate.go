@@ -370,13 +370,18 @@ func (p *Passport) end(fate string, f *fact, format string, args ...any) {
 	p.Fate, p.FateSeq, p.FateText = fate, f.seq(), say(format, args...)
 }
 
-// isLost says that the leader's history goes on without the record: nobody has it any more, or
-// another record is at its offset in a later epoch.
+// isLost says that the history goes on without the record: nobody has it any more, or another one is
+// at its offset in a later epoch, on the leader or, without one, anywhere.
 func (p *Passport) isLost(j *journey, w *witness, holders int) bool {
 	if j.known() && holders == 0 {
 		return true
 	}
 	l := w.partition.Log(w.partition.Leader)
+	for i := 0; l == nil && i < len(w.partition.Logs); i++ {
+		if other := w.partition.Logs[i]; epochIn(other, p.Offset) > p.Epoch {
+			l = other
+		}
+	}
 	if l == nil || holds(l, j.of) || w.partition.LeaderEpoch <= p.Epoch {
 		return false
 	}

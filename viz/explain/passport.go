@@ -292,22 +292,25 @@ func Find(src Source, key string, at event.Seq) (Record, error) {
 
 // holds says whether a replica has the record and not another one at its offset.
 func holds(l *model.Log, of Record) bool {
-	if l == nil || of.Offset >= l.LogEndOffset || of.Offset < l.LogStartOffset {
-		return false
-	}
-	if model.Tells(l.Holes, of.Offset) {
-		return false
+	return of.Epoch >= 0 && epochIn(l, of.Offset) == of.Epoch
+}
+
+// epochIn is the leader epoch of what a log holds at an offset, -1 where it holds nothing.
+func epochIn(l *model.Log, offset event.Offset) (epoch event.Epoch) {
+	if l == nil || offset >= l.LogEndOffset || offset < l.LogStartOffset ||
+		model.Tells(l.Holes, offset) {
+		return -1
 	}
 	for _, b := range l.Batches.Items() {
-		if b.BaseOffset <= of.Offset && of.Offset <= b.LastOffset {
-			return b.LeaderEpoch == of.Epoch
+		if b.BaseOffset <= offset && offset <= b.LastOffset {
+			return b.LeaderEpoch
 		}
 	}
-	epoch := event.Epoch(-1)
+	epoch = -1
 	for _, e := range l.Epochs {
-		if e.StartOffset <= of.Offset {
+		if e.StartOffset <= offset {
 			epoch = e.Epoch
 		}
 	}
-	return epoch == of.Epoch
+	return epoch
 }

@@ -176,7 +176,7 @@ func TestHighWatermarkIsSaidToStandStillUnderMinIsr(t *testing.T) {
 func TestHighWatermarkIsSaidToWaitForFollowersThatAreCutOff(t *testing.T) {
 	r := play(t, "leader-epochs")
 	a := r.why("hw", "orders", r.command(`expect leo(1,"orders-0") == 2`))
-	r.says(a.NotYet, "Broker 3 is in the ISR and last fetched from offset 1 at 1.207 s; the high "+
+	r.says(a.NotYet, "Broker 3 is in the ISR and has fetched from offset 1 since 1.207 s; the high "+
 		"watermark is the minimum over the ISR [1, 2, 3]", event.RuleHighWatermarkMinOfIsr,
 		event.KindReplicaFetched)
 	r.says(a.NotYet, "link from broker 3 to broker 1 is cut: fetches do not reach broker 1", 0, event.KindLinkCut)
@@ -227,7 +227,7 @@ func TestAckIsSaidToWaitForTheHighWatermark(t *testing.T) {
 	a := r.why("ack", "orders", began)
 	r.says(a.NotYet, "for the high watermark to reach 2; it is 1", event.RuleAcksAllWaitsForHighWatermark,
 		event.KindWaitBegan)
-	r.says(a.NotYet, "last fetched from offset 1", event.RuleHighWatermarkMinOfIsr,
+	r.says(a.NotYet, "has fetched from offset 1", event.RuleHighWatermarkMinOfIsr,
 		event.KindReplicaFetched)
 }
 

@@ -137,8 +137,8 @@ func (w *witness) lacking(a *Answer, l *model.Log, id event.NodeID) {
 			"%s is in the ISR and has not fetched from this leader yet; the high watermark is the "+
 				"minimum over the ISR %s.", who, nodeList(l.Isr))
 	default:
-		a.notYet(proof, event.RuleHighWatermarkMinOfIsr, "%s is in the ISR and last fetched from "+
-			"offset %d at %s; the high watermark is the minimum over the ISR %s.", who, known,
+		a.notYet(proof, event.RuleHighWatermarkMinOfIsr, "%s is in the ISR and has fetched from "+
+			"offset %d since %s; the high watermark is the minimum over the ISR %s.", who, known,
 			clock(proof.At), nodeList(l.Isr))
 	}
 	w.fetching(a, l, id)

@@ -52,6 +52,9 @@ const flying = createFlying(still);
 
 const mayAct = () => isPresenter() && !session.file;
 
+/** Enough of a command to know it by: a value may be long, and the reason comes behind it. */
+const brief = (text) => (text.length > 90 ? `${text.slice(0, 90)}…` : text);
+
 /** A trace file only shows what was; a viewer's keys do nothing, so nothing is said either. */
 async function run(text) {
 	if (mayAct()) return runCommand(text);
@@ -62,7 +65,7 @@ async function run(text) {
 
 async function command(text) {
 	const answer = await run(text);
-	if (answer.error) toast(`${text}: ${answer.error}`, answer.hint);
+	if (answer.error) toast(`${brief(text)}: ${answer.error}`, answer.hint);
 	return answer;
 }
 
@@ -72,7 +75,7 @@ function tell(text, { result }) {
 	if (of) {
 		act.turnTo(topic, Number(partition));
 		act.why(of);
-	} else if (result?.text) toast(text, result.text, 'calm');
+	} else if (result?.text) toast(brief(text), result.text, 'calm');
 }
 
 const session = createSession({
