@@ -104,14 +104,18 @@ func (s *State) forgetOffsets(topic string) {
 	}
 }
 
-// formerBelow takes from what former incarnations read what a leader's log lacks: the records that
-// come there are others.
-func (s *State) formerBelow(of *Partition, end event.Offset) {
+// readBelow takes from what clients read what a leader's log lacks: the records that come there are
+// others, and who is beyond them begins there.
+func (s *State) readBelow(of *Partition, end event.Offset) {
 	for _, p := range s.Programs {
 		for i := range p.Partitions {
 			own := &p.Partitions[i]
 			if own.Topic == of.Topic && own.Partition == of.Index {
 				own.Former = runsBelow(own.Former, end)
+				own.Read = runsBelow(own.Read, end)
+				if own.Position > end {
+					own.Began = own.Position
+				}
 			}
 		}
 	}

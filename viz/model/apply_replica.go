@@ -32,7 +32,7 @@ func (s *State) applyReplica(c *event.Chunk, r *event.Record) {
 		}
 	case event.KindBecameLeader:
 		l.becameLeader(p, c.BecameLeader(r))
-		s.formerBelow(p, l.LogEndOffset)
+		s.readBelow(p, l.LogEndOffset)
 	case event.KindBecameFollower:
 		e := c.BecameFollower(r)
 		l.Role, l.Leader, l.LeaderEpoch = "follower", e.Leader, e.LeaderEpoch

@@ -101,11 +101,13 @@ export function forgetOffsets(state, topic) {
 		{ acknowledged: "-1", committed: "-1", began: p.position, read: [], former: [] }));
 }
 
-/** Takes from what former incarnations read what a leader's log lacks: others come there.
+/** Takes from what clients read what a leader's log lacks: others come there, and who is beyond
+ * them begins there.
  * @param {State} state @param {any} f @param {string} end */
-export function formerBelow(state, f, end) {
+export function readBelow(state, f, end) {
 	changeParts(state, (p) => isAt(p, f), (p) => (
-		{ former: runsBelow(p.former, end) }));
+		{ former: runsBelow(p.former, end), read: runsBelow(p.read, end),
+			...compare(p.position, end) > 0 && { began: p.position } }));
 }
 
 /** Keeps which offsets of before the first event a reader was given, where nothing else tells a record

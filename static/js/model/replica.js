@@ -5,7 +5,7 @@ import { epochsMax } from "./log.js";
 import {
 	copyAt, findPartition, findTopic, insertSorted, keepNewest, partitionAt,
 } from "./places.js";
-import { formerBelow } from "./program.js";
+import { readBelow } from "./program.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Event} Event */
@@ -28,7 +28,7 @@ export function applyReplica(state, event) {
 			break;
 		case "BecameLeader":
 			becameLeader(partition, log, f);
-			return formerBelow(state, f, log.leo);
+			return readBelow(state, f, log.leo);
 		case "BecameFollower":
 			Object.assign(log, { role: "follower", leader: f.leader, leaderEpoch: f.leaderEpoch,
 				leo: f.logEndOffset, hw: f.highWatermark, lso: f.lastStableOffset, isr: f.isr, proposed: null, followers: [] });
