@@ -419,6 +419,12 @@ func (b *Broker) Connected(connection event.NodeID, address string) {
 
 // Disconnected, of world.Node: whoever waited on the connection waits no more.
 func (b *Broker) Disconnected(connection event.NodeID) {
+	b.early = slices.DeleteFunc(b.early, func(e earlyCall) bool {
+		if e.call.From == connection {
+			b.releaseBatches(e.request)
+		}
+		return e.call.From == connection
+	})
 	c := b.clients[connection]
 	if c == nil {
 		return

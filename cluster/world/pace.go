@@ -208,11 +208,19 @@ func (w *World) enter(in *Inbound) {
 			}
 		})
 	case inboundDisconnected:
-		w.withNode(in.node, func(env *Env) {
-			event.ClientDisconnected{Connection: in.connection, Reason: in.text}.
-				Emit(env.Events, event.RuleNone)
-			w.guard(env, func() { env.state.Disconnected(in.connection) })
-		})
+		n, connection, reason := w.nodes[in.node], in.connection, in.text
+		tell := func() {
+			w.withNode(n.spec.ID, func(env *Env) {
+				event.ClientDisconnected{Connection: connection, Reason: reason}.
+					Emit(env.Events, event.RuleNone)
+				w.guard(env, func() { env.state.Disconnected(connection) })
+			})
+		}
+		if n != nil && n.paused { // behind the requests that came before
+			n.parked = append(n.parked, item{kind: itemFunc, run: tell})
+		} else if n != nil {
+			tell()
+		}
 	case inboundWork:
 		if t := w.works[in.id]; t != nil {
 			delete(w.works, in.id)
