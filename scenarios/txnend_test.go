@@ -49,3 +49,16 @@ func TestTheEndOfATransactionWaitsForMaxBlock(t *testing.T) {
 			"restart all\nsleep 30s\nexpect count(\"a-0\") == 2\ntxn t commit -> ok\n")
 	})
 }
+
+// A transaction may begin while the markers of the one before are under way: whoever leads asks the
+// coordinator again, about what is then begun.
+func TestATransactionBeginsBehindTheMarkersOfTheOneBefore(t *testing.T) {
+	lines := []string{"topic a replicas=1", "topic b replicas=2", "topic c replicas=3",
+		"producer p transactional=tp linger=0ms", "delay 1-2 10ms", "delay 1-3 10ms", "delay 2-3 10ms"}
+	for range 3 {
+		lines = append(lines, "txn p begin", "send a by=p value=x nowait", "send b by=p value=x nowait",
+			"send c by=p value=x -> ok", "txn p commit -> ok")
+	}
+	holds(t, append(lines, "sleep 1s", `expect failed("p") == 0`,
+		`expect count("a-0") == 3 && count("b-0") == 3 && count("c-0") == 3`)...)
+}

@@ -110,7 +110,14 @@ func (b *Broker) verifyBatches(r *Request, asked []unverified, then func()) {
 	for i := range asked {
 		partitions[i] = asked[i].partition
 	}
-	b.inquire(who, partitions, r.Version >= produceAddsFrom, func(codes []int16) {
+	again := func() {
+		for i := range asked {
+			u := &asked[i]
+			u.batch.verification = u.p.BeginVerification(&u.batch.Facts.Header,
+				r.Version >= produceAddsFrom)
+		}
+	}
+	b.inquire(who, partitions, r.Version >= produceAddsFrom, again, func(codes []int16) {
 		for i, code := range codes {
 			u := &asked[i]
 			u.batch.refused = inquiryRefusal(code, r.Version < produceAbortableFrom,

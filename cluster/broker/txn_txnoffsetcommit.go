@@ -119,8 +119,9 @@ func (o *txnOffsetCommit) verify(p *groupPartition) {
 	}
 	who := txn.Producer{TransactionalID: o.body.TransactionalID, ID: o.body.ProducerID,
 		Epoch: o.body.ProducerEpoch}
+	again := func() { number = p.h.BeginVerification(&h, o.version >= txnOffsetsAddFrom) }
 	o.b.inquire(who, []txn.Partition{{Topic: p.h.key.Topic, Index: p.h.key.Index}},
-		o.version >= txnOffsetsAddFrom, func(codes []int16) {
+		o.version >= txnOffsetsAddFrom, again, func(codes []int16) {
 			code := inquiryRefusal(codes[0], o.version < txnOffsetsAbortableFrom,
 				o.version >= txnOffsetsAddFrom, kerr.CoordinatorNotAvailable.Code)
 			if code != 0 {

@@ -18,6 +18,7 @@ type txnInquiry struct {
 	partitions []txn.Partition
 	add        bool
 	until      int64 // virtual ns up to which an end under way is waited for
+	again      func()
 	done       func(codes []int16)
 }
 
@@ -28,10 +29,11 @@ const (
 	inquiryPatient = 100 * time.Millisecond
 )
 
-// inquire gives done a code for each partition, at once or later.
-func (b *Broker) inquire(who txn.Producer, partitions []txn.Partition, add bool,
+// inquire gives done a code for each partition, at once or later. It calls again before it asks once
+// more: the marker of the transaction before has ended the verifications that were begun.
+func (b *Broker) inquire(who txn.Producer, partitions []txn.Partition, add bool, again func(),
 	done func(codes []int16)) {
-	q := &txnInquiry{b: b, who: who, partitions: partitions, add: add, done: done,
+	q := &txnInquiry{b: b, who: who, partitions: partitions, add: add, again: again, done: done,
 		until: b.env.VirtualDue(inquiryPatient)}
 	q.send()
 }
@@ -77,7 +79,10 @@ func (q *txnInquiry) answered(response kmsg.Response) {
 		busy = busy || codes[i] == kerr.ConcurrentTransactions.Code
 	}
 	if busy && q.add && q.b.env.VirtualNow() < q.until {
-		q.b.env.AfterQuiet("transaction-inquiry", inquiryBackoff, q.send)
+		q.b.env.AfterQuiet("transaction-inquiry", inquiryBackoff, func() {
+			q.again()
+			q.send()
+		})
 		return
 	}
 	q.done(codes)

@@ -141,7 +141,9 @@ func (p *Producer) retries(b *batch, answer *kmsg.ProduceResponseTopicPartition)
 			}
 		}
 	}
-	return kerr.IsRetriable(kerr.ErrorForCode(answer.ErrorCode))
+	// Java's clients try again on CONCURRENT_TRANSACTIONS, too.
+	return answer.ErrorCode == kerr.ConcurrentTransactions.Code ||
+		kerr.IsRetriable(kerr.ErrorForCode(answer.ErrorCode))
 }
 
 func (p *Producer) requestBump(q *queue) {
