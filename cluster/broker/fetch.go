@@ -258,7 +258,7 @@ func (b *Broker) refuseFetch(w *wanted, h *held, anyReplica bool) int16 {
 		return kerr.UnknownTopicOrPartition.Code
 	case h == nil:
 		return kerr.NotLeaderForPartition.Code
-	case w.id != (event.UUID{}) && w.id != h.TopicID: // of a session that began before the topic
+	case !w.id.IsZero() && w.id != h.TopicID: // of a session that began before the topic
 		return kerr.InconsistentTopicID.Code
 	case w.epoch >= 0 && w.epoch < h.LeaderEpoch():
 		return kerr.FencedLeaderEpoch.Code

@@ -173,7 +173,7 @@ type wantedKey struct {
 }
 
 func (w *wanted) key() wantedKey {
-	if w.id != (event.UUID{}) {
+	if !w.id.IsZero() {
 		return wantedKey{id: w.id, index: w.index}
 	}
 	return wantedKey{topic: w.topic, index: w.index}

@@ -67,7 +67,7 @@ func (p Properties) minIsr(image *metadata.Image, topic string, of *metadata.Par
 
 func (p Properties) uncleanElection(image *metadata.Image, topic string) bool {
 	text, _ := p.configOf(image, topic, configUnclean)
-	return strings.EqualFold(strings.TrimSpace(text), "true")
+	return text == "true"
 }
 
 // mayLead says whether a broker may lead and be in sync, but for those that are going.

@@ -283,10 +283,10 @@ func isReplica(text string) bool {
 // knows these: what the metadata log says for the node or for all, else its own properties.
 func (im *Image) EffectiveTopicConfig(topic, key string,
 	ofNode func(name string) (string, bool)) string {
-	if value, ok := im.ConfigValue(ResourceTopic, topic, key); ok {
-		return NormalConfig(ResourceTopic, key, value)
-	}
 	d, _ := TopicConfig(key)
+	if value, ok := im.ConfigValue(ResourceTopic, topic, key); ok {
+		return d.Normal(value)
+	}
 	for _, synonym := range d.Synonyms {
 		name, factor, scaled := strings.Cut(synonym, "*")
 		value, ok := ofNode(name)

@@ -1,9 +1,6 @@
 package world
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // itemKind says what falls due.
 type itemKind uint8
@@ -109,7 +106,10 @@ func (q *queue) timersOf(env *Env) []*Timer {
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.seq, b.seq))
+		if before(&a, &b) {
+			return -1
+		}
+		return 1
 	})
 	timers := make([]*Timer, len(items))
 	for i := range items {
