@@ -118,7 +118,7 @@ func (c *Command) parseArguments(line string, words []word) *Error {
 			continue
 		}
 		a := c.positional(&next)
-		if a == nil {
+		if a == nil || len(a.choices) == 1 && Nearest(w.text, a.choices) == "" {
 			return c.tooMany(w)
 		}
 		if err := c.set(a, w); err != nil {

@@ -42,6 +42,9 @@ func mistakenCommands() []mistaken {
 		{`send t ->`, 9, "outcome is missing", ""},
 		{`send t -> ok ok`, 13, "should end", ""},
 		{`kill 3 -> ok`, 7, "no outcome", ""},
+		{`send t order-3`, 7, `no further argument "order-3"`, "its options are key, value"},
+		{`send t key=a nowiat`, 13, `nowait cannot be "nowiat"`, "nowait"},
+		{`consumer billing orders`, 17, `no further argument "orders"`, "options are topic, partition"},
 		{`read t from=erliest`, 12, "neither an offset", "earliest"},
 	}
 }
