@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,19 +23,30 @@ func dumpEverything(ctx context.Context, l *lab) error {
 	if len(folders) == 0 {
 		return errors.New("no partition's folder in the data directory")
 	}
+	byDecoder := map[string][]string{}
+	for _, folder := range folders {
+		decoder := decoderOf(filepath.Base(folder))
+		byDecoder[decoder] = append(byDecoder[decoder], folder)
+	}
 	read := map[string]string{} // by partition and file: what the first replica's dump says
 	var problems []error
 	files := 0
-	for _, folder := range folders {
-		n, err := dumpFolder(ctx, l, folder, read)
-		files += n
-		if err != nil {
-			problems = append(problems, err)
+	for _, decoder := range slices.Sorted(maps.Keys(byDecoder)) {
+		for some := range slices.Chunk(byDecoder[decoder], foldersOfARun) {
+			n, err := dumpFolders(ctx, l, decoder, some, read)
+			files += n
+			if err != nil {
+				problems = append(problems, err)
+			}
 		}
 	}
 	fmt.Printf("     %d files of %d replicas read\n", files, len(folders))
 	return errors.Join(problems...)
 }
+
+// foldersOfARun bounds how many folders one run of the dump tool reads, for the sake of the
+// command line and of who looks for the one with the trouble.
+const foldersOfARun = 30
 
 // deletedSuffix ends the folder of a deleted partition, whose files are about to go. It was not
 // closed as others are: its empty, preallocated index is one that Kafka's tool cannot read.
@@ -60,39 +72,44 @@ var trouble = regexp.MustCompile(`(?m)^(.*isvalid: false.*|.*[Mm]ismatch.*|.*Fou
 	`.*[Oo]ut of order.*|.*Could not (decode|deserialize|skip).*|.*Error at .*|` +
 	`.*[Nn]on-?[Cc]onsecutive.*|.*Exception.*|.*does not exist.*|.*bytes? are? (not|in)valid.*)$`)
 
-// dumpFolder lets one run of the tool read a whole folder, because starting it takes longer than
+// dumpFolders lets one run of the tool read many folders, because starting it takes longer than
 // reading. The tool checks an index against the segment beside it.
-func dumpFolder(ctx context.Context, l *lab, folder string, read map[string]string) (int, error) {
+func dumpFolders(ctx context.Context, l *lab, decoder string, folders []string,
+	read map[string]string) (int, error) {
 	var files []string
-	for _, kind := range []string{"log", "index", "timeindex", "txnindex", "snapshot"} {
-		found, err := filepath.Glob(filepath.Join(folder, "*."+kind))
-		if err != nil {
-			return 0, err
+	for _, folder := range folders {
+		for _, kind := range []string{"log", "index", "timeindex", "txnindex", "snapshot"} {
+			found, err := filepath.Glob(filepath.Join(folder, "*."+kind))
+			if err != nil {
+				return 0, err
+			}
+			files = append(files, found...)
 		}
-		files = append(files, found...)
 	}
-	args := []string{"--files", strings.Join(files, ","), decoderOf(filepath.Base(folder))}
-	where, err := filepath.Rel(l.data, folder)
+	out, err := l.kafka.tool(ctx, "", "dump-log", "--files", strings.Join(files, ","), decoder)
+	parts := strings.Split(out, "Dumping ")[1:]
 	if err != nil {
-		return 0, err
-	}
-	out, err := l.kafka.tool(ctx, "", "dump-log", args...)
-	if err != nil {
+		where := "before the first file"
+		if len(parts) > 0 {
+			where, _, _ = strings.Cut(parts[len(parts)-1], "\n")
+		}
 		return 0, fmt.Errorf("%s: %w", where, err)
 	}
-	if found := trouble.FindAllString(out, 5); len(found) > 0 {
-		return 0, fmt.Errorf("%s: %s", where, strings.Join(found, "\n"))
-	}
-	if n := strings.Count(out, "Dumping "); n != len(files) {
-		return n, fmt.Errorf("%s: %d of %d files were read", where, n, len(files))
-	}
-	for part := range strings.SplitSeq(out, "Dumping ") {
-		name, text, _ := strings.Cut(part, "\n")
-		if err := sameAsOtherReplicas(read, where, name, text); err != nil {
-			return len(files), err
+	var problems []error
+	for _, part := range parts {
+		path, text, _ := strings.Cut(part, "\n")
+		if found := trouble.FindAllString(text, 5); len(found) > 0 {
+			problems = append(problems, fmt.Errorf("%s: %s", path, strings.Join(found, "\n")))
+		}
+		if err := sameAsOtherReplicas(read, path, text); err != nil {
+			problems = append(problems, err)
 		}
 	}
-	return len(files), nil
+	if n := len(parts); n != len(files) {
+		problems = append(problems, fmt.Errorf("%d of %d files were read of %s", n, len(files),
+			strings.Join(folders, ", ")))
+	}
+	return len(parts), errors.Join(problems...)
 }
 
 // decoderOf is how the tool is asked to read a partition's records.
@@ -110,8 +127,8 @@ func decoderOf(partition string) string {
 
 // sameAsOtherReplicas compares the dump of a segment with that of the replica that came first.
 // After a clean stop of a cluster nobody wrote to, every replica holds the same.
-func sameAsOtherReplicas(read map[string]string, where, path, text string) error {
-	partition, name := filepath.Base(where), filepath.Base(path)
+func sameAsOtherReplicas(read map[string]string, path, text string) error {
+	partition, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	if !strings.HasSuffix(name, ".log") || partition == "__cluster_metadata-0" {
 		return nil
 	}
@@ -122,7 +139,7 @@ func sameAsOtherReplicas(read map[string]string, where, path, text string) error
 		return nil
 	}
 	if first != text {
-		return fmt.Errorf("%s: %s differs from another replica's", where, name)
+		return fmt.Errorf("%s differs from another replica's", path)
 	}
 	return nil
 }
