@@ -42,6 +42,16 @@ func TestFirstLeaderOfATopicHasTheHighWatermarkFromNobody(t *testing.T) {
 	led().hears(t, "hw", "Broker 1 began to lead at 4.0 ms, the first to do so", "leader before")
 }
 
+func TestALeadersOwnAppendsDoNotChangeWhereItHadTheHighWatermarkFrom(t *testing.T) {
+	all := []event.NodeID{1, 2}
+	led(event.NodeStopped{How: "kill"}, event.NodeStarted{Role: "broker", Incarnation: 2},
+		event.LogOpened{Topic: "orders"},
+		event.BecameLeader{Topic: "orders", LeaderEpoch: 1, PartitionEpoch: 1, Isr: all, Replicas: all,
+			MinIsr: 2},
+		event.BatchAppended{Topic: "orders", LastOffset: 4, Records: 5, Leader: true}).
+		hears(t, "hw", "with what its own disk told when it opened its log", "leader before")
+}
+
 func TestWhatAPowerCutTookIsSaidOfTheHighWatermarkAndTheLogEnd(t *testing.T) {
 	alone := []event.NodeID{1}
 	for how, took := range map[string]string{"power-cut": "The power cut at 7.0 ms took what the " +

@@ -49,12 +49,11 @@ func (w *witness) risen(a *Answer, l *model.Log) {
 func (w *witness) begun(a *Answer, node event.NodeID, reign *fact) {
 	e, who := reign.chunk.BecameLeader(reign.Record), capital(w.who(node))
 	opened := w.last(event.KindLogOpened, node)
-	heard := newer(w.last(event.KindHighWatermarkMoved, node), w.last(event.KindBatchAppended, node))
 	switch {
 	case e.LeaderEpoch == 0 && e.HighWatermark == 0:
 		a.why(reign, event.RuleNone, "%s began to lead at %s, the first to do so, and nothing was "+
 			"committed yet: the high watermark began at 0.", who, clock(reign.At))
-	case opened.seq() > heard.seq():
+	case opened.seq() > w.heard[node].seq():
 		a.why(reign, event.RuleNone, "%s began to lead at %s with what its own disk told when it "+
 			"opened its log at %s: %d.", who, clock(reign.At), clock(opened.At), e.HighWatermark)
 		w.powerTook(a, node)

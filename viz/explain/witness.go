@@ -19,7 +19,8 @@ type witness struct {
 	leader *fact // the newest PartitionChanged that changed the leader
 	isr    *fact // the newest one that changed the ISR
 	isrNow []event.NodeID
-	open   map[writer]*fact // TransactionBegan without a marker
+	heard  map[event.NodeID]*fact // the newest append or high watermark before it began to lead
+	open   map[writer]*fact       // TransactionBegan without a marker
 	// produces are those without an answer, asked all requests without one of the outside
 	// connections, in their order.
 	produces map[requested]*producing
@@ -36,7 +37,7 @@ type about struct {
 
 func newWitness(s *model.State, p *model.Partition) *witness {
 	return &witness{state: s, partition: p, newest: map[about]*fact{}, waits: map[int64]*fact{},
-		open: map[writer]*fact{}, produces: map[requested]*producing{},
+		heard: map[event.NodeID]*fact{}, open: map[writer]*fact{}, produces: map[requested]*producing{},
 		asked: map[event.NodeID][]*fact{}, names: map[event.NodeID]string{}}
 }
 
@@ -103,6 +104,10 @@ func (w *witness) see(f *fact) {
 		key := about{kind: f.Kind, node: f.Node}
 		if f.Kind == event.KindReplicaFetched {
 			key.peer = f.chunk.ReplicaFetched(f.Record).Replica
+		}
+		if f.Kind == event.KindBecameLeader {
+			w.heard[f.Node] = newer(w.last(event.KindHighWatermarkMoved, f.Node),
+				w.last(event.KindBatchAppended, f.Node))
 		}
 		w.newest[key] = f
 		w.cutOpen(f)
@@ -203,6 +208,7 @@ func (w *witness) isAnother(f *fact) bool {
 func (w *witness) forget() {
 	w.leader, w.isr, w.isrNow = nil, nil, nil
 	clear(w.waits)
+	clear(w.heard)
 	clear(w.open)
 	maps.DeleteFunc(w.newest, func(of about, _ *fact) bool {
 		switch of.kind {
