@@ -162,3 +162,11 @@ func TestWhatComesBehindAnExpiredBatchIsAcknowledged(t *testing.T) {
 		"sleep 10s", "send w by=p key=e -> ok", "send w by=p key=f -> ok",
 		`expect keys("w-0") == ["a","e","f"]`)
 }
+
+// A coordinators' topic that is made while brokers are down has its copies on them all the same.
+func TestCoordinatorsTopicsHaveAllTheirCopiesWhoeverIsDown(t *testing.T) {
+	holds(t,
+		"topic t replicas=1,2,3", "send t value=x", "kill 2", "kill 3", "sleep 15s",
+		"consumer c topic=t group=g from=earliest", "sleep 10s", "restart 2", "restart 3",
+		`wait isr("__consumer_offsets-0") == [1,2,3] within 40s`)
+}

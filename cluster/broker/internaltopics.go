@@ -35,24 +35,15 @@ func (b *Broker) transactionsTopic() internalTopic {
 		{"segment.bytes", strconv.Itoa(int(s.TransactionsSegmentBytes))}}}
 }
 
-// createInternal asks the controller for a coordinators' topic, once at a time. A cluster with
-// fewer brokers than its replication factor gets as many copies as it has brokers.
+// createInternal asks the controller for a coordinators' topic, once at a time. Brokers that are
+// down get their copies too; while fewer than the replication factor have ever registered, the
+// controller refuses and there is no coordinator, as in Kafka.
 func (b *Broker) createInternal(topic internalTopic) {
 	if b.creating[topic.name] {
 		return
 	}
-	live := 0
-	for _, known := range b.metadata.image.Brokers() {
-		if !known.Fenced {
-			live++
-		}
-	}
-	if live == 0 {
-		return
-	}
 	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions = topic.name, topic.partitions
-	t.ReplicationFactor = min(topic.replication, int16(live))
+	t.Topic, t.NumPartitions, t.ReplicationFactor = topic.name, topic.partitions, topic.replication
 	for i := range topic.configs {
 		config := kmsg.NewCreateTopicsRequestTopicConfig()
 		config.Name, config.Value = topic.configs[i][0], &topic.configs[i][1]
