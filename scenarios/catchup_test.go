@@ -170,3 +170,21 @@ func TestCoordinatorsTopicsHaveAllTheirCopiesWhoeverIsDown(t *testing.T) {
 		"consumer c topic=t group=g from=earliest", "sleep 10s", "restart 2", "restart 3",
 		`wait isr("__consumer_offsets-0") == [1,2,3] within 40s`)
 }
+
+// A candidate takes over a higher term that a voter has stored, also from one whose log is behind:
+// neither could be elected any more, not even after all had been started anew.
+func TestAHigherTermOfAVoterThatIsBehindIsTakenOver(t *testing.T) {
+	play := func(lines ...string) {
+		t.Helper()
+		s := scenarioOf(t, append([]string{"topic t replicas=1,2,3", "sleep 5s"}, lines...)...)
+		s.Seed = 2 // 101 leads
+		scenarioHolds(t, s)
+	}
+	play("expect controller() == 101", "cut 101-102", "cut 101-103", "disk 103 sync-error",
+		"topic u replicas=1,2,3 -> REQUEST_TIMED_OUT", "heal all", "sleep 20s",
+		"topic w replicas=1,2,3 -> ok")
+	play("disk 103 full", "pause 101", "sleep 10s", "disk 103 ok", "restart 103", "disk 103 full",
+		"sleep 10s", "cut 102-101", "cut 102-103", "resume 101", "disk 103 ok", "restart 103",
+		"sleep 10s", "topic v replicas=1,2,3 -> ok", "heal all", "sleep 20s",
+		"topic w replicas=1,2,3 -> ok")
+}

@@ -43,7 +43,8 @@ func (b *Broker) createInternal(topic internalTopic) {
 		return
 	}
 	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = topic.name, topic.partitions, topic.replication
+	t.Topic, t.NumPartitions = topic.name, topic.partitions
+	t.ReplicationFactor = topic.replication
 	for i := range topic.configs {
 		config := kmsg.NewCreateTopicsRequestTopicConfig()
 		config.Name, config.Value = topic.configs[i][0], &topic.configs[i][1]

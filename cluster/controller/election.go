@@ -95,7 +95,7 @@ func (c *Controller) hasLeader() bool {
 }
 
 func (c *Controller) lostElection() {
-	c.setRole(roleCandidate, c.term, event.NoNode)
+	c.setRole(roleCandidate, max(c.term, int32(c.quorum.told[c.env.ID()].term)), event.NoNode)
 	c.armElection()
 }
 

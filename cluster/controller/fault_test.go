@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"highwater/cluster/disk"
 	"highwater/cluster/event"
 )
 
@@ -27,6 +28,7 @@ func story(t *testing.T, seed uint64) (events []string, files string) {
 		}
 	}
 	c.recover()
+	c.world.RunFor(10 * time.Second) // what came back has registered anew
 	c.untilReady()
 	c.mustCreate("last", 2, 3)
 	c.world.RunFor(5 * time.Second)
@@ -51,7 +53,7 @@ func (c *cluster) misfortune(dice *rand.Rand) {
 	nodes := c.world.Nodes()
 	id := nodes[dice.IntN(len(nodes))]
 	controllers := c.quorum.IDs()
-	switch dice.IntN(8) {
+	switch dice.IntN(10) {
 	case 0, 1:
 		if !c.down[id] {
 			c.kill(id)
@@ -81,11 +83,19 @@ func (c *cluster) misfortune(dice *rand.Rand) {
 		} else {
 			c.world.Pause(id)
 		}
+	case 8:
+		kinds := []disk.FaultKind{disk.Full, disk.WriteError, disk.SyncError}
+		c.disks[controllers[dice.IntN(3)]].SetFault(disk.Fault{Kind: kinds[dice.IntN(3)]})
+	case 9:
+		c.disks[controllers[dice.IntN(3)]].ClearFault()
 	}
 }
 
 func (c *cluster) recover() {
 	c.healAll()
+	for _, d := range c.disks { // each for itself: the order does not matter
+		d.ClearFault()
+	}
 	for _, id := range c.world.Nodes() {
 		c.world.Resume(id)
 		if c.down[id] {
@@ -120,7 +130,7 @@ func (c *cluster) checkLogs() {
 }
 
 func TestSameSeedGivesSameEventsAndFiles(t *testing.T) {
-	seeds := 20
+	seeds := 60
 	if testing.Short() {
 		seeds = 4
 	}

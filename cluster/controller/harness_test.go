@@ -105,6 +105,9 @@ func newClusterIn(t *testing.T, config world.Config, brokers int) *cluster {
 func (c *cluster) start(id event.NodeID) {
 	c.t.Helper()
 	delete(c.down, id)
+	if d := c.disks[id]; d != nil {
+		d.ClearFault()
+	}
 	if err := c.world.StartNode(id); err != nil {
 		c.t.Fatal(err)
 	}

@@ -48,7 +48,8 @@ type openRound struct {
 type roundOutcome int8
 
 const (
-	// roundLost: the actor cannot win, or somebody reachable knows of a higher term.
+	// roundLost: the actor cannot win, or somebody reachable knows of a higher term, which a
+	// candidate knows from then on.
 	roundLost roundOutcome = iota
 	// roundStored: all reachable voters have the actor's log.
 	roundStored
@@ -107,6 +108,13 @@ func (q *Quorum) run(r round) *roundResult {
 	before := viewsOf(o)
 	me := before[r.actor]
 	result.term, result.stored = int32(me.term), event.Offset(me.last)
+	if newest := newestTerm(before); newest > me.term {
+		if r.election {
+			q.learnTerm(o, newest)
+			result.effects = []nodeEffect{{node: r.actor, before: me, after: o.actor.store.view()}}
+		}
+		return result
+	}
 	if r.election {
 		granting, wins := q.countVotes(r, before)
 		if !wins {
@@ -114,9 +122,7 @@ func (q *Quorum) run(r round) *roundResult {
 		}
 		o.actor.store.prepareNoop(placement{timestamp: r.timestamp, count: 1,
 			control: q.leaderChange(r.actor, granting)})
-	} else if !leads(o.actor) || slices.ContainsFunc(r.peers, func(id event.NodeID) bool {
-		return before[id].term > me.term
-	}) {
+	} else if !leads(o.actor) {
 		return result
 	}
 	g := goal{term: me.term, last: me.last, majority: len(r.peers)+1 >= q.majority()}
@@ -168,6 +174,27 @@ func viewsOf(o *openRound) map[event.NodeID]storeView {
 
 func leads(m *member) bool { return m.raft.State() == raft.Leader }
 
+func newestTerm(views map[event.NodeID]storeView) (newest uint64) {
+	for _, v := range views { // a maximum: the order does not matter
+		newest = max(newest, v.term)
+	}
+	return newest
+}
+
+// learnTerm makes a candidate that is behind take over the term that it would be refused with, so
+// that it asks in a later one next time. Raft takes it from the request for a vote with which it
+// came into the world, and which nobody heard then.
+func (q *Quorum) learnTerm(o *openRound, term uint64) {
+	_, err := o.actor.transport.deliver(&raft.RequestVoteRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax},
+		Term:      term, LeadershipTransfer: true})
+	if err != nil {
+		panic(fmt.Sprintf("controller: %d does not learn term %d: %v", o.actor.id, term, err))
+	}
+	// The world hears of a disk that refuses by the store's view.
+	_ = o.actor.store.speak()
+}
+
 // countVotes says who will vote for the actor, itself first, and whether that is enough. An
 // election that cannot be won is never begun: Raft would stay a candidate without an end.
 func (q *Quorum) countVotes(r round, views map[event.NodeID]storeView) ([]event.NodeID, bool) {
@@ -177,9 +204,6 @@ func (q *Quorum) countVotes(r round, views map[event.NodeID]storeView) ([]event.
 		peer, ok := views[id]
 		if !ok {
 			continue
-		}
-		if peer.term > me.term {
-			return nil, false
 		}
 		if me.upToDateWith(peer) {
 			granting = append(granting, id)
