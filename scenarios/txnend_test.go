@@ -1,6 +1,9 @@
 package scenarios
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Java's producer cannot commit a transaction one of whose sends failed.
 func TestATransactionThatLacksARecordIsNotCommitted(t *testing.T) {
@@ -61,4 +64,24 @@ func TestATransactionBeginsBehindTheMarkersOfTheOneBefore(t *testing.T) {
 	}
 	holds(t, append(lines, "sleep 1s", `expect failed("p") == 0`,
 		`expect count("a-0") == 3 && count("b-0") == 3 && count("c-0") == 3`)...)
+}
+
+// The end of a transaction waits for offsets that are under way, as in Java, whose requests go one at
+// a time: a commit had been without them, and late ones had the producer fenced.
+func TestATransactionsEndWaitsForItsOffsets(t *testing.T) {
+	begun := []string{"topic in replicas=1,2,3", "topic out replicas=1,2,3",
+		"send in value=r{n} times=3", "consumer c topic=in group=g from=earliest manual", "poll c",
+		"producer p transactional=pp max.block.ms=5000", "txn p begin", "send out value=x by=p",
+		`cut p-leader("__consumer_offsets-3")`, "txn p offsets of=c -> REQUEST_TIMED_OUT"}
+	for _, rest := range [][]string{
+		{"txn p commit -> REQUEST_TIMED_OUT", "heal all", "sleep 60s", "txn p commit",
+			`expect committed("g", "in-0") == 3`, `expect keys("out-0") != []`},
+		{"txn p abort -> REQUEST_TIMED_OUT", "heal all", "sleep 60s", "txn p abort", "txn p begin",
+			"send out value=y by=p", "txn p offsets of=c", "txn p commit",
+			`expect committed("g", "in-0") == 3`},
+		{"heal all", "poll c", "txn p offsets of=c", "txn p commit",
+			`expect committed("g", "in-0") == 3`},
+	} {
+		holds(t, append(slices.Clone(begun), rest...)...)
+	}
 }

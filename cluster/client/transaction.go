@@ -35,7 +35,8 @@ type transaction struct {
 	version2    bool
 	partitions  []*queue
 	offsets     bool // a group's offsets take part
-	adding      bool // AddPartitionsToTxn is under way
+	joining     int  // operations under way that the open transaction's end waits for
+	adding      bool // AddPartitionsToTxn is one of them
 	under       *ending
 }
 
@@ -61,6 +62,37 @@ func (t *transaction) operation(attempt func(o *operation)) {
 	o := t.p.begin(timeMax, func(code int16) { t.fatal(code) })
 	o.attempt = func() { attempt(o) }
 	o.attempt()
+}
+
+// joins is an operation that belongs to the open transaction, whose end waits until over was
+// called, as Java's requests go one at a time: one that came late would be refused for its epoch,
+// or join the next transaction. It is not tried any more when the transaction has failed.
+func (t *transaction) joins(attempt func(o *operation, over func())) {
+	t.joining++
+	ended := false
+	over := func() {
+		if !ended {
+			ended = true
+			t.joining--
+			t.p.resume()
+		}
+	}
+	t.operation(func(o *operation) {
+		if t.state != txnOpen {
+			over()
+			return
+		}
+		attempt(o, over)
+	})
+}
+
+// failedOrWaits is failsOrWaits for what joins the open transaction.
+func (t *transaction) failedOrWaits(o *operation, code int16, over func()) bool {
+	waits := t.failsOrWaits(o, code)
+	if waits && t.state != txnOpen {
+		over()
+	}
+	return waits
 }
 
 func (t *transaction) fatal(code int16) {
@@ -175,7 +207,7 @@ func (t *transaction) produceVersion() int16 {
 
 // advance tells the coordinator of partitions that joined, where Produce does not.
 func (t *transaction) advance() {
-	if t.adding || t.version2 {
+	if t.adding || t.version2 || t.state != txnOpen {
 		return
 	}
 	var joining []*queue
@@ -193,18 +225,19 @@ func (t *transaction) advance() {
 		return
 	}
 	t.adding = true
-	t.operation(func(o *operation) {
+	t.joins(func(o *operation, over func()) {
 		body.TransactionalID = t.p.config.TransactionalID
 		body.ProducerID, body.ProducerEpoch = t.p.identity.id, t.p.identity.epoch
 		askCoordinator(o, &t.coordinator, 3, body, worstAdded,
 			func(_ *kmsg.AddPartitionsToTxnResponse, code int16) {
-				if t.failsOrWaits(o, code) {
+				if t.failedOrWaits(o, code, over) {
 					return
 				}
-				t.adding = false
 				for _, q := range joining {
 					q.adding = false
 				}
+				t.adding = false
+				over()
 				t.p.schedule()
 			})
 	})
@@ -317,10 +350,10 @@ func toEnd(commit bool) string {
 // goOn says whether a transaction has ended.
 func (t *transaction) goOn(e *ending) bool {
 	if !e.asked {
-		if !t.p.drained() {
+		if !t.p.drained() || t.joining > 0 && t.state != txnFatal {
 			return false
 		}
-		if e.commit && t.state != txnOpen {
+		if t.state == txnFatal || e.commit && t.state != txnOpen {
 			e.result, e.ended = t.refusal(), true
 			return true
 		}
@@ -384,7 +417,7 @@ func (t *transaction) ended(r *kmsg.EndTxnResponse, how string, failed bool) {
 	for _, q := range t.partitions {
 		q.inTransaction = false
 	}
-	t.partitions, t.offsets = nil, false
+	t.partitions, t.offsets, t.adding = nil, false, false
 	if t.version2 && r.ProducerID >= 0 {
 		t.p.become(identity{r.ProducerID, r.ProducerEpoch}, "the transaction was "+how,
 			event.RuleNone)

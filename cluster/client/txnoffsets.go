@@ -54,8 +54,11 @@ func (p *Producer) SendOffsets(g GroupOffsets, done func(AdminResult)) {
 			done(t.refusal())
 			return true
 		}
-		if !asked {
-			asked, patience = true, p.patience()
+		if patience == nil {
+			patience = p.patience()
+		}
+		if !asked && t.joining == 0 { // what went before must not come after
+			asked = true
 			t.addOffsets(g, func(r AdminResult) {
 				result, ended = r, true
 				p.resume()
@@ -86,15 +89,16 @@ func (t *transaction) addOffsets(g GroupOffsets, done func(AdminResult)) {
 		t.commitOffsets(g, done)
 		return
 	}
-	t.operation(func(o *operation) {
+	t.joins(func(o *operation, over func()) {
 		body := kmsg.NewPtrAddOffsetsToTxnRequest()
 		body.TransactionalID, body.Group = t.p.config.TransactionalID, g.group
 		body.ProducerID, body.ProducerEpoch = t.p.identity.id, t.p.identity.epoch
 		askCoordinator(o, &t.coordinator, 3, body,
 			func(r *kmsg.AddOffsetsToTxnResponse) int16 { return r.ErrorCode },
 			func(_ *kmsg.AddOffsetsToTxnResponse, code int16) {
-				if !t.failsOrWaits(o, code) {
+				if !t.failedOrWaits(o, code, over) {
 					t.commitOffsets(g, done)
+					over()
 				}
 			})
 	})
@@ -106,17 +110,18 @@ func (t *transaction) commitOffsets(g GroupOffsets, done func(AdminResult)) {
 	if t.version2 {
 		version = 5
 	}
-	t.operation(func(o *operation) {
+	t.joins(func(o *operation, over func()) {
 		askCoordinator(o, &group, version, t.offsetsRequest(g), worstTxnCommitted,
 			func(_ *kmsg.TxnOffsetCommitResponse, code int16) {
 				switch code {
 				case kerr.UnknownMemberID.Code, kerr.IllegalGeneration.Code,
 					kerr.FencedInstanceID.Code:
 					t.failed(code, event.ErrorName(code)) // the consumer has lost its partitions
-					t.p.resume()
+					over()
 				default:
-					if !t.failsOrWaits(o, code) {
+					if !t.failedOrWaits(o, code, over) {
 						done(AdminResult{})
+						over()
 					}
 				}
 			})
