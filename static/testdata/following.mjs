@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { flightOfMessage } from '../js/layout/flights.js';
 import { isOf, messageOf, sceneOf } from '../js/layout/scene.js';
 import { spacetime, windowOf } from '../js/layout/spacetime.js';
-import { fateOfTopic, meaningOf, whereabouts } from '../js/layout/where.js';
+import { fateOfTopic, meaningOf, whereabouts, whyNotYet } from '../js/layout/where.js';
 import { apply, create } from '../js/model/state.js';
 
 const batch = (base, epoch) => ({ baseOffset: String(base), lastOffset: String(base), records: 1,
@@ -77,6 +77,14 @@ assert.deepEqual(['committed', 'r-billing'].map((id) => station(leaderless, lost
   ['lost', 'lost']);
 assert.equal(station(leaderless, { ...lost, offset: 1 }, 'committed').note, 'no leader');
 assert.equal(station(scene, kept, 'r-billing').note, 'read');
+
+// What was committed is lost as soon as one leads who lacks it, whoever holds it still.
+const lacking = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].partitions[0],
+  leader: 3, leaderEpoch: 2, committed: [{ epoch: 0, to: '2' }, { epoch: 1, to: '3' }],
+  copies: [log(1, 0), log(2, 1), log(3, 0, { leo: '2', hw: '2', batches: [batch(0, 0)] })] }] }),
+wanted);
+assert.equal(station(lacking, kept, 'committed').note, 'lost');
+assert.match(whyNotYet(lacking, kept), /was committed, but broker 3, .* does not have it/);
 const late = sceneOf(stateWith({ programs: [reader('late', { began: '3' })] }), wanted);
 assert.deepEqual(station(late, kept, 'r-late').note, 'reads from 3');
 

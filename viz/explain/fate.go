@@ -370,13 +370,15 @@ func (p *Passport) end(fate string, f *fact, format string, args ...any) {
 	p.Fate, p.FateSeq, p.FateText = fate, f.seq(), say(format, args...)
 }
 
-// isLost says that the history goes on without the record: nobody has it any more, or another one is
-// at its offset in a later epoch, on the leader or, without one, anywhere.
+// isLost says that the history goes on without the record: nobody has it any more, it was committed
+// and whoever leads in a later epoch does not have it, or another one is at its offset in a later
+// epoch, on the leader or, without one, anywhere.
 func (p *Passport) isLost(j *journey, w *witness, holders int) bool {
 	if j.known() && holders == 0 {
 		return true
 	}
 	l := w.partition.Log(w.partition.Leader)
+	isTakenBack := l != nil && j.committed != nil
 	for i := 0; l == nil && i < len(w.partition.Logs); i++ {
 		if other := w.partition.Logs[i]; epochIn(other, p.Offset) > p.Epoch {
 			l = other
@@ -388,7 +390,7 @@ func (p *Passport) isLost(j *journey, w *witness, holders int) bool {
 	goesOn := slices.ContainsFunc(l.Epochs, func(e model.Epoch) bool {
 		return e.Epoch > p.Epoch && e.StartOffset <= p.Offset && e.StartOffset < l.LogEndOffset
 	})
-	return goesOn || l.LogEndOffset > p.Offset
+	return goesOn || l.LogEndOffset > p.Offset || isTakenBack
 }
 
 func (p *Passport) lost(j *journey, w *witness, name string, holders int) {

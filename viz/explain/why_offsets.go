@@ -247,7 +247,8 @@ func (w *witness) whyLogEnd(a *Answer) {
 			told := newer(w.last(event.KindBatchAppended, other.Node),
 				newer(w.last(event.KindLogOpened, other.Node),
 					w.last(event.KindBecameFollower, other.Node)))
-			a.notYet(told, event.RuleReplicaPulls, "%s's log ends at %d.", capital(w.who(other.Node)), other.LogEndOffset)
+			a.notYet(told, event.RuleReplicaPulls, "%s's log ends at %d.",
+				capital(w.who(other.Node)), other.LogEndOffset)
 			w.fetching(a, l, other.Node)
 		}
 	}

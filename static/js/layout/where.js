@@ -75,8 +75,9 @@ const gone = (station, note) => ({ ...station, status: 'gone', note });
 const here = (station, note) => ({ ...station, status: 'here', note });
 const ahead = (station, note) => ({ ...station, status: 'ahead', note });
 
-/** Whether the history goes on without the record: nobody has it any more, or the leader writes
- *  in a later epoch where it was; without a leader, whoever has a later epoch's record there. */
+/** Whether the history goes on without the record: nobody has it any more, it was committed and
+ *  the leader of a later epoch lacks it, or the leader writes in a later epoch where it was;
+ *  without a leader, whoever has a later epoch's record there. */
 function isLost({ focus, seq }, follow) {
 	const { copies, epoch } = focus;
 	const all = [...copies.values()];
@@ -89,7 +90,7 @@ function isLost({ focus, seq }, follow) {
 		if (was || all.some((copy) => wasCut(copy, follow))) return true;
 	}
 	return Boolean(leading) && epoch > follow.epoch && (leading.leo > follow.offset ||
-		leading.epochs.some((e) =>
+		wasCommitted(focus, follow) || leading.epochs.some((e) =>
 			e.epoch > follow.epoch && e.from <= follow.offset && e.from < leading.leo));
 }
 
@@ -356,12 +357,13 @@ export function whyNotYet(scene, follow) {
 	const { leading } = focus;
 	const name = follow.key || `offset ${shortOffset(follow.offset)}`;
 	const wasSo = wasCommitted(focus, follow);
-	if (isLost(scene, follow)) return '';
+	const isLacked = wasSo && leading && follow.offset >= leading.leo;
+	if (!isLacked && isLost(scene, follow)) return '';
 	if (!leading) {
 		return `${name} ${wasSo ? 'was committed' : 'waits'}: ${focus.name} has no leader.`;
 	}
 	if (!holds(leading, follow)) {
-		return wasSo && follow.offset >= leading.leo
+		return isLacked
 			? `${name} was committed, but broker ${leading.id}, which leads now, does not have it.` : '';
 	}
 	if (follow.offset < leading.hw) return '';
