@@ -258,7 +258,7 @@ func (b *Broker) follow(h *held) {
 		settings := replica.DefaultSettings()
 		settings.WaitMax = b.config.Settings.FetchWaitMax
 		settings.Backoff = b.config.Settings.FetchBackoff
-		settings.BytesMax = b.config.Settings.FetchResponseMax
+		settings.BytesMax = max(1, b.config.Settings.FetchResponseMax) // one batch at least
 		f = replica.NewFetcher(b.env, b, h.Leader(), settings)
 		b.fetchers[h.Leader()] = f
 	}

@@ -94,8 +94,7 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		if err != nil || ms < 0 {
 			return true, fmt.Errorf("broker: %s takes milliseconds, not %q", name, value)
 		}
-		again := strings.HasSuffix(name, ".interval.ms") || strings.HasSuffix(name, ".backoff.ms")
-		if ms == 0 && again {
+		if ms == 0 && isAgain(name) {
 			return true, fmt.Errorf("broker: %s is at least 1 here, or virtual time would stand still",
 				name)
 		}
@@ -141,6 +140,12 @@ func (s *Settings) Apply(name, value string) (known bool, err error) {
 		return true, fmt.Errorf("broker: %s=%q: %w", name, value, err)
 	}
 	return true, nil
+}
+
+// isAgain says that what a duration bounds is done again as soon as it is over.
+func isAgain(name string) bool {
+	return strings.HasSuffix(name, ".interval.ms") || strings.HasSuffix(name, ".backoff.ms") ||
+		name == "replica.fetch.wait.max.ms" || name == "replica.lag.time.max.ms"
 }
 
 // applyCoordinators is Apply for what concerns groups and transactions and is no duration in
