@@ -131,3 +131,10 @@ func TestACommittedRecordThatTheElectedLeaderLacksIsLost(t *testing.T) {
 		}
 	}
 }
+
+// A leader that was back before its session had ended was fenced by its own new registration.
+func TestALeaderThatCameBackInsideItsSessionIsSaidToHaveBeenAway(t *testing.T) {
+	r := script(t, "topic w replicas=1,2,3", "sleep 2s", "kill 1", "restart 1", "sleep 2s")
+	a := r.why("leader", "w", r.last())
+	r.says(a.Why, "Broker 1 had gone (kill) at", event.RuleBrokerEpochFencing, event.KindNodeStarted)
+}

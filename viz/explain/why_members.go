@@ -128,9 +128,15 @@ func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
 	if fenced != nil && fenced.Seq < change.Seq && fenced.At == change.At {
 		a.why(fenced, fenced.Rule, "%s, which led before, was fenced.", capital(w.who(before)))
 	}
+	stopped, back := w.last(event.KindNodeStopped, before), w.last(event.KindNodeStarted, before)
 	if f := w.still(event.KindNodeStopped, event.KindNodeStarted, before, change); f != nil {
 		a.why(f, event.RuleNone, "%s had gone (%s) at %s.", capital(w.who(before)),
 			f.chunk.NodeStopped(f.Record).How, clock(f.At))
+	} else if fenced != nil && fenced.Rule == event.RuleBrokerEpochFencing && stopped != nil &&
+		stopped.Seq < fenced.Seq && back.seq() > stopped.Seq && back.seq() < fenced.Seq {
+		a.why(back, fenced.Rule, "%s had gone (%s) at %s and was started again at %s, before anybody "+
+			"missed it: its new registration ended the old one.", capital(w.who(before)),
+			stopped.chunk.NodeStopped(stopped.Record).How, clock(stopped.At), clock(back.At))
 	}
 	if f := w.still(event.KindNodePaused, event.KindNodeResumed, before, change); f != nil {
 		a.why(f, event.RuleNone, "%s had been paused at %s: it handled nothing.",
