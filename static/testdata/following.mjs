@@ -10,6 +10,7 @@ import { apply, create } from '../js/model/state.js';
 const batch = (base, epoch) => ({ baseOffset: String(base), lastOffset: String(base), records: 1,
   bytes: 80, epoch, producerId: '1', sequence: base, codec: 'none', control: false });
 const log = (node, epoch, more) => ({ node, logStartOffset: '0', leo: '3', hw: '3', lso: '3',
+  epochs: [{ epoch: 0, startOffset: '0' }, { epoch, startOffset: '2' }].slice(epoch ? 0 : 1),
   synced: '0', cut: [], batches: [batch(0, 0), batch(1, 0), batch(2, epoch)], ...more });
 const record = (offset, epoch, key) => ({ offset: String(offset), epoch, key, value: key });
 const reader = (name, more) => ({ node: 1004, name, role: 'consumer', settings: '', alive: true,
@@ -85,6 +86,12 @@ const lacking = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].
 wanted);
 assert.equal(station(lacking, kept, 'committed').note, 'lost');
 assert.match(whyNotYet(lacking, kept), /was committed, but broker 3, .* does not have it/);
+// It stays so when that one is gone, too, and nobody leads.
+const gone = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].partitions[0],
+  leader: -1, leaderEpoch: 3, committed: [{ epoch: 0, to: '2' }, { epoch: 1, to: '3' }],
+  copies: [log(1, 0), log(2, 1), log(3, 0, { leo: '2', hw: '2', batches: [batch(0, 0)],
+    epochs: [{ epoch: 0, startOffset: '0' }, { epoch: 2, startOffset: '2' }] })] }] }), wanted);
+assert.equal(station(gone, kept, 'committed').note, 'lost');
 const late = sceneOf(stateWith({ programs: [reader('late', { began: '3' })] }), wanted);
 assert.deepEqual(station(late, kept, 'r-late').note, 'reads from 3');
 

@@ -121,8 +121,8 @@ func TestACommittedRecordThatTheElectedLeaderLacksIsLost(t *testing.T) {
 	r := script(t, "topic w replicas=1,2,3 min.insync.replicas=2 unclean.leader.election.enable=true",
 		"producer p", "send w by=p key=k1", "sleep 3s", "kill 3", "sleep 11s", "send w by=p key=k2",
 		"sleep 1s", "kill 2", "sleep 11s", "kill 1", "sleep 11s", "restart 3", "sleep 15s", "sleep 1ms",
-		"restart 1", "sleep 60s")
-	for _, at := range []event.Seq{r.command("sleep 1ms"), r.last()} {
+		"kill 3", "sleep 12s", "sleep 2ms", "restart 3", "sleep 5s", "restart 1", "sleep 60s")
+	for _, at := range []event.Seq{r.command("sleep 1ms"), r.command("sleep 2ms"), r.last()} {
 		if p := r.passport("k2", at); p.Fate != "lost by truncation" {
 			t.Errorf("k2 is %s: %s", p.Fate, p.FateText)
 		}

@@ -370,27 +370,37 @@ func (p *Passport) end(fate string, f *fact, format string, args ...any) {
 	p.Fate, p.FateSeq, p.FateText = fate, f.seq(), say(format, args...)
 }
 
-// isLost says that the history goes on without the record: nobody has it any more, it was committed
-// and whoever leads in a later epoch does not have it, or another one is at its offset in a later
-// epoch, on the leader or, without one, anywhere.
+// isLost says that the history goes on without the record: nobody has it any more, or whoever led
+// last does not have it, in a later epoch, and it had been committed or another one is in its place.
 func (p *Passport) isLost(j *journey, w *witness, holders int) bool {
 	if j.known() && holders == 0 {
 		return true
 	}
-	l := w.partition.Log(w.partition.Leader)
-	isTakenBack := l != nil && j.committed != nil
-	for i := 0; l == nil && i < len(w.partition.Logs); i++ {
-		if other := w.partition.Logs[i]; epochIn(other, p.Offset) > p.Epoch {
-			l = other
-		}
-	}
+	l := w.ledLast()
 	if l == nil || holds(l, j.of) || w.partition.LeaderEpoch <= p.Epoch {
 		return false
 	}
 	goesOn := slices.ContainsFunc(l.Epochs, func(e model.Epoch) bool {
 		return e.Epoch > p.Epoch && e.StartOffset <= p.Offset && e.StartOffset < l.LogEndOffset
 	})
-	return goesOn || l.LogEndOffset > p.Offset || isTakenBack
+	return goesOn || l.LogEndOffset > p.Offset || j.committed != nil
+}
+
+// ledLast is the log of the leader or, without one, of whoever led last: a leader notes its epoch
+// before it writes in it.
+func (w *witness) ledLast() *model.Log {
+	if l := w.partition.Log(w.partition.Leader); l != nil || len(w.partition.Logs) == 0 {
+		return l
+	}
+	newest := func(l *model.Log) event.Epoch {
+		if len(l.Epochs) == 0 {
+			return -1
+		}
+		return l.Epochs[len(l.Epochs)-1].Epoch
+	}
+	return slices.MaxFunc(w.partition.Logs, func(a, b *model.Log) int {
+		return cmp.Or(cmp.Compare(newest(a), newest(b)), cmp.Compare(a.LogEndOffset, b.LogEndOffset))
+	})
 }
 
 func (p *Passport) lost(j *journey, w *witness, name string, holders int) {

@@ -75,24 +75,25 @@ const gone = (station, note) => ({ ...station, status: 'gone', note });
 const here = (station, note) => ({ ...station, status: 'here', note });
 const ahead = (station, note) => ({ ...station, status: 'ahead', note });
 
-/** Whether the history goes on without the record: nobody has it any more, it was committed and
- *  the leader of a later epoch lacks it, or the leader writes in a later epoch where it was;
- *  without a leader, whoever has a later epoch's record there. */
+/** Whether the history goes on without the record: nobody has it any more, or whoever led last
+ *  lacks it, in a later epoch, and it had been committed or another one is in its place. */
 function isLost({ focus, seq }, follow) {
 	const { copies, epoch } = focus;
 	const all = [...copies.values()];
+	// A leader notes its epoch before it writes in it.
 	const leading = focus.leading ??
-		all.find((copy) => epochIn(copy, follow.offset) > follow.epoch);
-	if ((leading ? [leading] : all).some((copy) => holds(copy, follow) ||
-		isHole(copy, follow.offset) || isDeleted(copy, follow))) return false;
-	if (!all.some((copy) => holds(copy, follow))) {
-		const was = wasCommitted(focus, follow) || (follow.seq > 0 && seq >= follow.seq);
-		if (was || all.some((copy) => wasCut(copy, follow))) return true;
-	}
-	return Boolean(leading) && epoch > follow.epoch && (leading.leo > follow.offset ||
-		wasCommitted(focus, follow) || leading.epochs.some((e) =>
+		all.sort((a, b) => newest(b) - newest(a) || b.leo - a.leo)[0];
+	if (!leading || holds(leading, follow) || isHole(leading, follow.offset) ||
+		isDeleted(leading, follow)) return false;
+	const was = wasCommitted(focus, follow);
+	if (!all.some((copy) => holds(copy, follow)) && (was || (follow.seq > 0 && seq >= follow.seq) ||
+		all.some((copy) => wasCut(copy, follow)))) return true;
+	return epoch > follow.epoch && (leading.leo > follow.offset || was ||
+		leading.epochs.some((e) =>
 			e.epoch > follow.epoch && e.from <= follow.offset && e.from < leading.leo));
 }
+
+const newest = ({ epochs }) => epochs.at(-1)?.epoch ?? -1;
 
 /** Whether the record that is followed is the one that was picked, on whichever broker. */
 export const isPicked = ({ focus }, { select, follow }) =>
