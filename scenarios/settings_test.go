@@ -24,7 +24,8 @@ func TestTopicsFallBackToTheBrokersSettings(t *testing.T) {
 		"send own value=x timeout=15s -> NOT_ENOUGH_REPLICAS",
 	)
 	for name, value := range map[string]string{"message.max.bytes": "3000", "min.insync.replicas": "2",
-		"log.segment.bytes": "1048576", "replica.fetch.response.max.bytes": "0", "log.retention.ms": "5000", "log.roll.ms": "1000",
+		"replica.fetch.response.max.bytes": "0", "log.segment.bytes": "1048576",
+		"log.retention.ms": "5000", "log.roll.ms": "1000",
 		"log.retention.check.interval.ms": "1000"} {
 		s.Settings = append(s.Settings, client.Setting{Name: name, Value: value})
 		if !cluster.SettingCounts(name) {

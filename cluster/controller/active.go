@@ -192,7 +192,8 @@ func (a *active) send() {
 	a.sent = append(a.sent, a.queue[:taken]...)
 	a.queue = slices.Clone(a.queue[taken:])
 	if len(values) == 0 {
-		return // these wait for others that are under way
+		a.answerCommitted() // what they waited for is committed, or no majority is there
+		return
 	}
 	a.round(values)
 }
@@ -252,17 +253,23 @@ func (a *active) advance(to event.Offset) {
 	}
 	a.replay(from, to)
 	c.quorum.announced = max(c.quorum.announced, to)
-	cause := c.env.Events.Cause
-	for len(a.sent) > 0 && a.sent[0].end <= to {
+	a.answerCommitted()
+	a.answerFetches()
+}
+
+// answerCommitted answers whoever waited for what is committed now.
+func (a *active) answerCommitted() {
+	events := a.c.env.Events
+	cause := events.Cause
+	for len(a.sent) > 0 && a.sent[0].end <= a.committedEnd {
 		p := a.sent[0]
 		a.sent = a.sent[1:]
 		if p.committed != nil {
-			c.env.Events.Cause = p.cause
+			events.Cause = p.cause
 			p.committed()
 		}
 	}
-	c.env.Events.Cause = cause
-	a.answerFetches()
+	events.Cause = cause
 }
 
 // replay applies the records in [from, to) and tells those that nobody told before: an earlier

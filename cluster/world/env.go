@@ -127,15 +127,14 @@ func (e *Env) AtTurnEnd(f func()) {
 }
 
 func (e *Env) runTurnEnd() {
-	hooks := e.turnEnd
-	for _, f := range hooks {
+	for i := 0; i < len(e.turnEnd); i++ { // one may add another
 		if e.dead {
 			return
 		}
-		e.world.guard(e, f)
+		e.world.guard(e, e.turnEnd[i])
 	}
-	clear(hooks)
-	e.turnEnd = hooks[:0]
+	clear(e.turnEnd)
+	e.turnEnd = e.turnEnd[:0]
 }
 
 // Fail takes this node down from within, as a broken invariant or a failed disk does.

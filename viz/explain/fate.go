@@ -414,6 +414,9 @@ func (p *Passport) lost(j *journey, w *witness, name string, holders int) {
 	case cut != nil:
 		p.end(FateTruncated, cut, "%s is lost by truncation at epoch %d: the leader's log goes on "+
 			"without it.", name, j.goneEpoch)
+	case w.partition.Leader == event.NoNode:
+		p.end(FateTruncated, w.leader, "%s is lost: %s, which led last, does not have it, and %d of %d "+
+			"copies still hold what no reader gets.", name, w.who(w.ledLast().Node), holders, len(p.Copies))
 	default:
 		p.end(FateTruncated, w.leader, "%s is lost: the leader's log goes on without it in epoch %d, and "+
 			"%d of %d copies still hold what no reader gets.", name, w.partition.LeaderEpoch, holders,
