@@ -188,3 +188,12 @@ func TestAHigherTermOfAVoterThatIsBehindIsTakenOver(t *testing.T) {
 		"sleep 10s", "topic v replicas=1,2,3 -> ok", "heal all", "sleep 20s",
 		"topic w replicas=1,2,3 -> ok")
 }
+
+// A static member that leads its group and came back divides nothing, and still sees that its topic
+// has other partitions.
+func TestAStaticLeaderThatCameBackLooksAfterThePartitions(t *testing.T) {
+	holds(t, "topic a partitions=1 replicas=1,2,3", "consumer c topic=a group=g group.instance.id=i",
+		"sleep 10s", "kill c", "restart c", "sleep 60s", `expect assigned("c") == ["a-0"]`,
+		"delete-topic a", "topic a partitions=3 rf=3",
+		`wait assigned("c") == ["a-0", "a-1", "a-2"] within 10m`)
+}

@@ -50,8 +50,10 @@ func subscriberOf(m *kmsg.JoinGroupResponseMember) (s subscriber) {
 	return s
 }
 
-// assign is the leader's work: it learns how many partitions the topics have, and divides them.
-func (m *membership) assign(members []kmsg.JoinGroupResponseMember) {
+// assign is the leader's work: it learns how many partitions the topics have, and divides them. One
+// that was known by its instance id when it came back divides nothing, and looks after the topics'
+// sizes from then on all the same (KIP-814).
+func (m *membership) assign(members []kmsg.JoinGroupResponseMember, isDivided bool) {
 	c, round := m.c, m.round
 	group := make([]subscriber, len(members))
 	var topics []string
@@ -73,6 +75,10 @@ func (m *membership) assign(members []kmsg.JoinGroupResponseMember) {
 			}
 			c.sizes.of(c, topics)
 			m.divided = maps.Clone(c.sizes.known)
+			if isDivided {
+				m.sync(nil)
+				return
+			}
 			m.sync(encodeAssignments(group, divide(m.protocol, group, m.divided)))
 		})
 	}

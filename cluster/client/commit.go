@@ -116,7 +116,7 @@ func worstCommitted(r *kmsg.OffsetCommitResponse) int16 {
 	code := int16(0)
 	for i := range r.Topics {
 		for j := range r.Topics[i].Partitions {
-			code = max(code, r.Topics[i].Partitions[j].ErrorCode)
+			code = worse(code, r.Topics[i].Partitions[j].ErrorCode)
 		}
 	}
 	return code

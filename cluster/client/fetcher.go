@@ -136,7 +136,7 @@ func worstFetched(r *kmsg.OffsetFetchResponse) int16 {
 		if len(t.Partitions) != 1 {
 			return kerr.UnknownServerError.Code
 		}
-		code = max(code, t.Partitions[0].ErrorCode)
+		code = worse(code, t.Partitions[0].ErrorCode)
 	}
 	return code
 }

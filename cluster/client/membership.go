@@ -167,12 +167,12 @@ func (m *membership) joined(o *operation, r *kmsg.JoinGroupResponse, code int16)
 	if r.Protocol != nil {
 		m.protocol = *r.Protocol
 	}
-	if r.LeaderID != r.MemberID || r.SkipAssignment {
+	if r.LeaderID != r.MemberID {
 		m.divided = nil
 		m.sync(nil)
 		return
 	}
-	m.assign(r.Members)
+	m.assign(r.Members, r.SkipAssignment)
 }
 
 // failed gives joining up: poll() throws, and the next one tries again. An older round has nothing

@@ -125,6 +125,14 @@ func (n *network) ask(to event.NodeID, r *broker.Request, timeout time.Duration,
 // bootstrap is the broker to ask for what any of them answers.
 func (n *network) bootstrap() event.NodeID { return n.brokers[n.turn%len(n.brokers)] }
 
+// worse is what tells of two partitions' errors. UNKNOWN_SERVER_ERROR is -1.
+func worse(a, b int16) int16 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return max(a, b)
+}
+
 // askAny asks one broker after the other until one answers.
 func askAny[R kmsg.Response](o *operation, body kmsg.Request, version int16, answered func(R)) {
 	body.SetVersion(version)

@@ -247,7 +247,7 @@ func worstAdded(r *kmsg.AddPartitionsToTxnResponse) int16 {
 	code := r.ErrorCode
 	for i := range r.Topics {
 		for j := range r.Topics[i].Partitions {
-			code = max(code, r.Topics[i].Partitions[j].ErrorCode)
+			code = worse(code, r.Topics[i].Partitions[j].ErrorCode)
 		}
 	}
 	return code

@@ -149,7 +149,7 @@ func worstTxnCommitted(r *kmsg.TxnOffsetCommitResponse) int16 {
 	code := int16(0)
 	for i := range r.Topics {
 		for j := range r.Topics[i].Partitions {
-			code = max(code, r.Topics[i].Partitions[j].ErrorCode)
+			code = worse(code, r.Topics[i].Partitions[j].ErrorCode)
 		}
 	}
 	return code
