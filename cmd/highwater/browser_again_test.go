@@ -25,3 +25,22 @@ func TestViewerOfALessonFollowsIntoTheNextStart(t *testing.T) {
 	v.do(chromedp.Navigate(again.pageAddress() + "?world=main"))
 	viewer.wait(`location.search.includes("world=main") && highwater.status() === "open"`)
 }
+
+// A record of a topic that was made again was not sent by whoever had sent the one at its place
+// before, and before it was sent nobody had sent it.
+func TestFirstStationKnowsTheTopicMadeAgainAndTheTimeBefore(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.command("producer shop")
+	v.command("send orders key=a by=shop")
+	v.command("delete-topic orders")
+	v.topic("orders")
+	before := evaluate[int](v, `highwater.seq()`)
+	v.fill("send-topic", "orders")
+	v.fill("send-key", "order-3")
+	v.click("send")
+	v.wait(`at("station-committed").dataset.status === "here"`)
+	v.wait(`text("station-sent").includes("offset 0") && !text("station-sent").includes("shop")`)
+	seekTo(v, before)
+	v.wait(`text("station-sent").includes("not yet")`)
+}

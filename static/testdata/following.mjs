@@ -86,7 +86,14 @@ const lacking = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].
 wanted);
 assert.equal(station(lacking, kept, 'committed').note, 'lost');
 assert.match(whyNotYet(lacking, kept), /was committed, but broker 3, .* does not have it/);
-// It stays so when that one is gone, too, and nobody leads.
+// Before it was sent, nobody had sent it: the page has stepped back.
+const earlier = sceneOf(stateWith({ seq: '600' }, { partitions: [{
+  ...stateWith().topics[0].partitions[0], leader: -1, leaderEpoch: 2,
+  copies: [1, 2, 3].map((id) => log(id, 0, { leo: '2', hw: '2', batches: [batch(0, 0)] })) }] }),
+wanted);
+assert.equal(station(earlier, { ...kept, seq: 664 }, 'sent').note, 'not yet');
+assert.equal(whyNotYet(earlier, { ...kept, seq: 664 }), '');
+// What is lost stays so when who lacks it is gone, too, and nobody leads.
 const gone = sceneOf(stateWith({}, { partitions: [{ ...stateWith().topics[0].partitions[0],
   leader: -1, leaderEpoch: 3, committed: [{ epoch: 0, to: '2' }, { epoch: 1, to: '3' }],
   copies: [log(1, 0), log(2, 1), log(3, 0, { leo: '2', hw: '2', batches: [batch(0, 0)],

@@ -138,3 +138,12 @@ func TestALeaderThatCameBackInsideItsSessionIsSaidToHaveBeenAway(t *testing.T) {
 	a := r.why("leader", "w", r.last())
 	r.says(a.Why, "Broker 1 had gone (kill) at", event.RuleBrokerEpochFencing, event.KindNodeStarted)
 }
+
+// A batch that its producer keeps waits for its acknowledgement, too.
+func TestWhatAProducerKeepsBecauseOfADeadLeaderIsSaidToWait(t *testing.T) {
+	r := script(t, "topic w replicas=1,2,3", "producer p", "send w value=a by=p", "kill 1",
+		"send w value=b by=p nowait", "sleep 3s", "why ack w-0")
+	a := r.why("ack", "w", r.last())
+	r.says(a.NotYet, "p sends a batch again, because", 0, event.KindBatchRequeued)
+	r.says(a.NotYet, "Broker 1 leads w-0 on paper and is gone (kill)", 0, event.KindNodeStopped)
+}

@@ -174,11 +174,14 @@ func (w *witness) whyAck(a *Answer) {
 	heldUp := w.heldUp()
 	behind, first := w.behind()
 	parked := w.parked(len(waits) + len(heldUp) + len(behind))
+	kept := w.kept()
 	all := len(waits) + len(heldUp) + len(behind) + len(parked)
-	switch all {
-	case 0:
+	switch {
+	case all == 0 && len(kept) > 0:
+		a.Title = say("No broker has a produce to %s that waits, but %s.", w.name(), batches(len(kept)))
+	case all == 0:
 		a.Title = "No produce to " + w.name() + " waits for its acknowledgement."
-	case 1:
+	case all == 1:
 		a.Title = "One produce to " + w.name() + " waits for its acknowledgement."
 	default:
 		a.Title = say("%d produces to %s wait for their acknowledgement.", all, w.name())
@@ -230,7 +233,8 @@ func (w *witness) whyAck(a *Answer) {
 		a.notYet(w.last(event.KindNodePaused, p.to), event.RuleNone, "What %s has sent to %s lies "+
 			"there unread: it is paused and handles nothing.", w.who(p.by), w.who(p.to))
 	}
-	if l == nil && len(waits) > 0 {
+	w.keptBack(a, kept)
+	if l == nil && len(waits)+len(kept) > 0 {
 		w.noLeader(a)
 	} else if atLeader > 0 {
 		w.notRisen(a, l)
@@ -252,6 +256,54 @@ func (w *witness) parked(known int) (parcels []parcel) {
 		}
 	}
 	return parcels[min(known, len(parcels)):]
+}
+
+// keeping is a batch for the partition that is with its producer.
+type keeping struct {
+	by    event.NodeID
+	batch *model.OwnBatch
+}
+
+// kept lists the batches for the partition that wait at built-in producers, and those that were sent
+// to a broker that is gone. What is sent with acks=0 waits for no answer.
+func (w *witness) kept() (list []keeping) {
+	for _, p := range w.state.Programs {
+		for i := range p.Batches {
+			b := &p.Batches[i]
+			to := w.state.Node(b.To)
+			isUnderWay := b.State == "sent" && (to == nil || to.Alive)
+			if w.isHere(b.Topic, b.Partition) && !isUnderWay && !p.WantsNoAnswer() {
+				list = append(list, keeping{p.Node, b})
+			}
+		}
+	}
+	return list
+}
+
+func batches(n int) string {
+	if n == 1 {
+		return "a producer keeps a batch for it"
+	}
+	return say("producers keep %d batches for it", n)
+}
+
+// keptBack says how far the batches have come that are with their producers.
+func (w *witness) keptBack(a *Answer, kept []keeping) {
+	for _, k := range kept {
+		who, again := w.who(k.by), w.last(event.KindBatchRequeued, k.by)
+		switch {
+		case k.batch.State == "sent":
+			a.notYet(w.last(event.KindNodeStopped, k.batch.To), event.RuleNone, "What %s has sent to %s "+
+				"went to nobody: it is gone.", who, w.who(k.batch.To))
+		case k.batch.Attempt > 0 && again != nil:
+			a.notYet(again, event.RuleNone, "%s sends a batch again, because at %s the last attempt "+
+				"failed: %s.", capital(who), clock(again.At),
+				again.chunk.BatchRequeued(again.Record).Reason)
+		default:
+			a.notYet(nil, event.RuleNone, "%s has a batch in its accumulator that it has not sent yet.",
+				capital(who))
+		}
+	}
 }
 
 func (w *witness) whyFetch(a *Answer) {

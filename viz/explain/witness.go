@@ -90,6 +90,10 @@ func (w *witness) see(f *fact) {
 		})
 	case event.KindResponseSent, event.KindPartitionAnswered:
 		w.seeAnswer(f)
+	case event.KindBatchRequeued:
+		if w.isHere(f.chunk.Text(f.Values[1]), int32(f.Values[2])) {
+			w.newest[about{kind: f.Kind, node: f.Node}] = f
+		}
 	case event.KindPartitionChanged:
 		w.seeChange(f)
 	case event.KindTransactionBegan, event.KindTransactionMarkerWritten,

@@ -28,3 +28,6 @@ func (s *State) readOld(reader *Program, e event.RecordsPolled) {
 func (p *Program) ReadsCommitted() bool {
 	return strings.Contains(p.Settings, "isolation.level=read_committed")
 }
+
+// WantsNoAnswer says whether a producer sends with acks=0.
+func (p *Program) WantsNoAnswer() bool { return strings.Contains(p.Settings, "acks=0") }

@@ -64,6 +64,9 @@ function inOrder(focus) {
 export const holds = (copy, { offset, epoch }) =>
 	Boolean(copy) && !isHole(copy, offset) && epochIn(copy, offset) === epoch;
 
+const isAnywhere = ({ copies }, follow) =>
+	[...copies.values()].some((copy) => holds(copy, follow));
+
 /** Whether a leader's high watermark has ever passed the record, whoever leads now. */
 const wasCommitted = ({ committed }, { offset, epoch }) =>
 	committed.some((mark) => mark.epoch === epoch && offset < mark.to);
@@ -86,7 +89,7 @@ function isLost({ focus, seq }, follow) {
 	if (!leading || holds(leading, follow) || isHole(leading, follow.offset) ||
 		isDeleted(leading, follow)) return false;
 	const was = wasCommitted(focus, follow);
-	if (!all.some((copy) => holds(copy, follow)) && (was || (follow.seq > 0 && seq >= follow.seq) ||
+	if (!isAnywhere(focus, follow) && (was || (follow.seq > 0 && seq >= follow.seq) ||
 		all.some((copy) => wasCut(copy, follow)))) return true;
 	return epoch > follow.epoch && (leading.leo > follow.offset || was ||
 		leading.epochs.some((e) =>
@@ -197,7 +200,7 @@ function sent(scene, follow, holders, belief) {
 			note: isSent ? 'sent, no answer yet' : 'in the accumulator' };
 	}
 	const isWritten = holders.some(({ status, note }) => status !== 'ahead' && note !== ANOTHER);
-	if (maker && !isWritten) return ahead(station, 'not yet');
+	if (!isWritten && (maker || scene.seq < follow.seq)) return ahead(station, 'not yet');
 	return { ...station, status: 'past',
 		note: BELIEFS[belief] ?? `offset ${shortOffset(follow.offset)}` };
 }
@@ -361,6 +364,7 @@ export function whyNotYet(scene, follow) {
 	const isLacked = wasSo && leading && follow.offset >= leading.leo;
 	if (!isLacked && isLost(scene, follow)) return '';
 	if (!leading) {
+		if (!wasSo && !isAnywhere(focus, follow)) return '';
 		return `${name} ${wasSo ? 'was committed' : 'waits'}: ${focus.name} has no leader.`;
 	}
 	if (!holds(leading, follow)) {

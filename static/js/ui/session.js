@@ -404,11 +404,13 @@ export function createSession(options) {
 
 		/** Who sent a batch of a log, and which of its own batches it was; null for others than the
 		 *  named producers. @param {object} batch of a copy of the scene, in a topic and partition */
-		makerOf(batch, { topic, partition }) {
+		makerOf(batch, { topic, topicId, partition }) {
 			if (!batch) return null;
 			const { producerId, sequence, base, epoch } = batch;
 			const isHere = (f) => f.topic === topic && f.partition === partition;
-			const told = film.events(film.first, film.last);
+			const all = film.events(film.first, film.last);
+			const told = all.slice(Math.max(0, all.findLastIndex(({ event, fields: f }) =>
+				event === 'TopicCreated' && f.topicId === topicId))); // another may have had the name
 			const isIt = sequence >= 0
 				? (f) => f.producerId === producerId && f.sequence === sequence
 				: (f, node, seq) => cause?.fields.connection === node && seq < Number(cause.seq);
