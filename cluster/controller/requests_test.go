@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -101,31 +100,6 @@ func TestCreateTopicsDescribesTheNewTopic(t *testing.T) {
 		}
 		if config.Source != source {
 			t.Errorf("%s has source %d, not %d", config.Name, config.Source, source)
-		}
-	}
-}
-
-// A refusal rests on what is not committed yet, and waits for that and for nothing else.
-func TestARefusalWaitsForTheRoundThatIsUnderWayOnly(t *testing.T) {
-	c := newCluster(t, 3, 1)
-	c.untilReady()
-	asked, answered := 0, 0
-	ask := func(name string, factor int16) {
-		asked++
-		c.brokers[1].running.env.Request(c.leader().env.ID(), "CreateTopics",
-			createRequest(name, 1, factor), 5*time.Second, func(_ any, err error) {
-				if err == nil {
-					answered++
-				}
-			})
-	}
-	for range 50 {
-		ask(fmt.Sprintf("topic-%d", asked), 1)
-		c.world.RunFor(300 * time.Microsecond) // the round has begun and is not over
-		ask("refused", 9)
-		c.world.RunFor(100 * time.Millisecond)
-		if answered != asked {
-			t.Fatalf("%d of %d requests are answered after 100 ms", answered, asked)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,6 +30,31 @@ func TestBrokersRegisterUnfenceAndLearnOfTopics(t *testing.T) {
 		event.KindBrokerUnfenced, event.KindTopicCreated, event.KindPartitionChanged} {
 		if len(c.events.told(kind)) == 0 {
 			t.Errorf("nothing tells of %s", kind)
+		}
+	}
+}
+
+// A refusal rests on what is not committed yet, and waits for that and for nothing else.
+func TestARefusalWaitsForTheRoundThatIsUnderWayOnly(t *testing.T) {
+	c := newCluster(t, 3, 1)
+	c.untilReady()
+	asked, answered := 0, 0
+	ask := func(name string, factor int16) {
+		asked++
+		c.brokers[1].running.env.Request(c.leader().env.ID(), "CreateTopics",
+			createRequest(name, 1, factor), 5*time.Second, func(_ any, err error) {
+				if err == nil {
+					answered++
+				}
+			})
+	}
+	for range 50 {
+		ask(fmt.Sprintf("topic-%d", asked), 1)
+		c.world.RunFor(300 * time.Microsecond) // the round has begun and is not over
+		ask("refused", 9)
+		c.world.RunFor(100 * time.Millisecond)
+		if answered != asked {
+			t.Fatalf("%d of %d requests are answered after 100 ms", answered, asked)
 		}
 	}
 }
