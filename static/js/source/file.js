@@ -95,7 +95,7 @@ function take(trace, line, number) {
 		}
 		const last = lastOf(trace);
 		if (last !== undefined && Number(seq) !== Number(last) + 1) {
-			throw new Error(`event ${seq} follows event ${last}; those between are missing`);
+			throw new Error(`event ${seq} follows event ${last}: not the next one`);
 		}
 		trace.events.push(line);
 	}
