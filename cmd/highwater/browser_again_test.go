@@ -34,6 +34,7 @@ func TestFirstStationKnowsTheTopicMadeAgainAndTheTimeBefore(t *testing.T) {
 	v.command("producer shop")
 	v.command("send orders key=a by=shop")
 	v.command("delete-topic orders")
+	v.wait(`!at("isr-orders-0")`)
 	v.topic("orders")
 	before := evaluate[int](v, `highwater.seq()`)
 	v.fill("send-topic", "orders")
