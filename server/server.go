@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -172,11 +173,19 @@ func (s *Server) routes() http.Handler {
 		r.Get("/events", s.events)
 		r.Group(s.ofWorld)
 	})
-	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		s.problem(w, web.Problem{Status: http.StatusNotFound, Title: "Nothing is here",
-			Detail: "The cluster's page is at /."})
-	})
+	r.NotFound(s.nothingHere)
 	return r
+}
+
+// nothingHere answers programs in JSON and people with a page.
+func (s *Server) nothingHere(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		writeError(w, http.StatusNotFound, fmt.Errorf("nothing is at %s: the paths are "+
+			"/api/lessons, /api/room and those under /api/worlds/main", clip(r.URL.Path)))
+		return
+	}
+	s.problem(w, web.Problem{Status: http.StatusNotFound, Title: "Nothing is here",
+		Detail: "The cluster's page is at /."})
 }
 
 // ofWorld are the routes that need their world to be there.

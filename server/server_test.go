@@ -337,3 +337,19 @@ func TestPageForbidsInlineScript(t *testing.T) {
 		t.Errorf("policy %q", policy)
 	}
 }
+
+// A program that asks for a path that is not there is answered in JSON as everywhere under /api, and
+// a person with a page.
+func TestNothingHereIsSaidInTheAskersOwnWay(t *testing.T) {
+	server, _, _ := serve(t, nil)
+	for path, want := range map[string]string{
+		"/api/nope":             `{"error":`,
+		"/api/worlds/main/nope": `{"error":`,
+		"/nope":                 "<!doctype html>",
+	} {
+		status, body := ask(t, server, "GET", path, "", nil)
+		if status != http.StatusNotFound || !strings.HasPrefix(strings.TrimSpace(body), want) {
+			t.Errorf("%s: %d %q, and not %q", path, status, body, want)
+		}
+	}
+}
