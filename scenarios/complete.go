@@ -139,7 +139,9 @@ func (e *Executor) candidates(a *argument) []string {
 		}
 	case kindNode, kindNodeOrAll:
 		for _, id := range slices.Concat(c.Brokers(), c.Controllers()) {
-			list = append(list, show(int64(id)))
+			if a.kind == kindNode || isDown(c, id) {
+				list = append(list, show(int64(id)))
+			}
 		}
 		list = append(list, c.Programs()...)
 		if a.kind == kindNodeOrAll {

@@ -329,7 +329,10 @@ func TestPacingCommandsReachThePacer(t *testing.T) {
 }
 
 func TestCompletionOffersWhatMayComeNext(t *testing.T) {
-	_, e := newFake()
+	w, e := newFake()
+	if _, err := run(t, w, e, "kill 2"); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
 		"ki":                   "kill",
 		"kill ":                "1",
@@ -345,6 +348,7 @@ func TestCompletionOffersWhatMayComeNext(t *testing.T) {
 		"read t from=l":        "from=latest",
 		"elect t":              "t-0",
 		"restart a":            "all",
+		"restart ":             "2",
 		"cut 1-":               "1-2",
 		"elect t-0 unc":        "unclean",
 		"send t isolation=com": "",

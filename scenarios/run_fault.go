@@ -39,7 +39,7 @@ func runRestart(x *execution) {
 	}
 	c, started, failed := x.config.Cluster, []event.NodeID{}, []string{}
 	for _, id := range slices.Concat(c.Controllers(), c.Brokers()) {
-		if c.Alive(id) && !c.Stopping(id) {
+		if !isDown(c, id) {
 			continue
 		}
 		if err := c.Restart(id); err != nil {
@@ -60,6 +60,9 @@ func runRestart(x *execution) {
 		x.ok("restarted %s", listed(started))
 	}
 }
+
+// isDown says whether a node can be started, which one that stops soon can be already.
+func isDown(c Cluster, id event.NodeID) bool { return !c.Alive(id) || c.Stopping(id) }
 
 var errAllRun = errors.New("all nodes are running")
 
