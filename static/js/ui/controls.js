@@ -1,9 +1,11 @@
 // The controls that the server drew: levers, transport, filters and dialogs.
 
+const DOUBLE_CLICK_MS = 600;
+
 const part = (id) => document.getElementById(id);
 
 export function bindControls({ act, session, command }) {
-	bindLevers(command);
+	bindLevers(act.command);
 	bindTransport(session, command);
 	bindGrains(act);
 	bindEvents(act);
@@ -22,7 +24,7 @@ export function bindControls({ act, session, command }) {
 	for (const button of document.querySelectorAll('[data-close]')) {
 		button.onclick = () => button.closest('dialog').close();
 	}
-	part('create-topic').onclick = () => command('topic orders partitions=3 rf=3');
+	part('create-topic').onclick = () => act.command('topic orders partitions=3 rf=3');
 	for (const dialog of document.querySelectorAll('dialog')) {
 		dialog.addEventListener('click', (event) => {
 			if (event.target === dialog) dialog.close();
@@ -30,11 +32,15 @@ export function bindControls({ act, session, command }) {
 	}
 }
 
-/** A lever's command is its own word, or the one that its node's state gave it. */
+/** A lever's command is its own word, or the one that its node's state gave it. Where a node's wide
+ *  lever was, others come that harm it: the second half of a double click is none of theirs. */
 function bindLevers(command) {
+	let restarted = -DOUBLE_CLICK_MS;
 	for (const lever of document.querySelectorAll('[data-lever]')) {
-		lever.onclick = () => {
+		lever.onclick = ({ timeStamp }) => {
 			const word = lever.dataset.command ?? lever.dataset.lever;
+			if (timeStamp - restarted < DOUBLE_CLICK_MS) return;
+			if (word === 'restart') restarted = timeStamp;
 			command(`${word} ${lever.dataset.node}`);
 		};
 	}

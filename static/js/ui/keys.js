@@ -57,7 +57,10 @@ function isMeantForElse(event) {
 	const { target } = event;
 	if (!(target instanceof Element)) return false;
 	if (target.matches('input[type="range"]')) return event.key.startsWith('Arrow');
-	if (target.matches('input, select, textarea')) return true;
+	if (target.matches('input, select, textarea')) {
+		if (event.key === 'Escape') target.blur();
+		return true;
+	}
 	return event.key === ' ' && target.matches('button');
 }
 

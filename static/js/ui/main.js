@@ -69,13 +69,26 @@ async function command(text) {
 	return answer;
 }
 
+/** What is done is done now, and is looked at there: in the past nothing of it would be seen. */
+function goToNow() {
+	if (session.isPast() && !session.lesson && mayAct()) session.live();
+}
+
+function perform(text) {
+	goToNow();
+	return command(text);
+}
+
 /** What a command of the bar found: a question is answered in its panel, the rest in a message. */
 function tell(text, { result }) {
 	const [, of, topic, partition] = /^why +(\w+) +(\S+)-(\d+)$/.exec(text) ?? [];
 	if (of) {
 		act.turnTo(topic, Number(partition));
 		act.why(of);
-	} else if (result?.text) toast(brief(text), result.text, 'calm');
+		return;
+	}
+	goToNow();
+	if (result?.text) toast(brief(text), result.text, 'calm');
 }
 
 const session = createSession({
@@ -191,7 +204,7 @@ function set(change) {
 }
 
 const act = {
-	command,
+	command: perform,
 	select(entry) {
 		const select = { ...entry, topicId: currentScene().focus?.topicId };
 		set({ select, tab: 'batch', inspector: !isViewer() });
@@ -257,7 +270,7 @@ const act = {
 		set({ broker: node.id });
 		part(`broker-${node.id}`)?.querySelector('.lever')?.focus();
 	},
-	healAll: () => command('heal all'),
+	healAll: () => perform('heal all'),
 	seek: (seq) => hands.seek(seq),
 	isFollowing: () => room.isFollowing(),
 	toggleFollowing: () => room.toggle(),
@@ -333,7 +346,7 @@ if (lesson) ui.expected = { topic: null, key: 'order-3', until: Infinity };
 const explain = createExplain({ ui, session, scene: currentScene });
 const painter = createPainter({ ui, act, session, flying, scene: currentScene });
 
-bindSendForm(command, ({ topic, key }) => {
+bindSendForm(perform, ({ topic, key }) => {
 	ui.expected = { topic, key, until: performance.now() + FOLLOW_WITHIN_MS };
 });
 bindControls({ act, session: hands, command });

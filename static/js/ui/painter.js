@@ -43,6 +43,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	let listedFor = '';
 	let listedOf = null;
 	let saidAt = 0;
+	let isHeld = false; // a sentence waits until the one before it has been read
 	let wired = '';
 
 	/** Everything that is due now. @param {number} now */
@@ -175,7 +176,10 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 		const most = flying.links(now).isRush && !session.isPast() ? LIST_IN_A_RUSH : undefined;
 		const key = [moment, session.isTold, session.toldFrom, session.begin, ui.topic,
 			ui.eventClass, ui.filter, size.track, most, session.violations.size].join();
-		if ((key === listedFor && session.film === listedOf) || !session.hasState) return;
+		if ((key === listedFor && session.film === listedOf) || !session.hasState) {
+			if (isHeld) drawSaying(now);
+			return;
+		}
 		listedFor = key;
 		listedOf = session.film;
 		const { eventClass, filter } = ui;
@@ -192,7 +196,8 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 	function drawSaying(now) {
 		// Where a person steps, each step is read out; a live stream would never stop talking.
 		const isStill = !session.isFilm() && (session.isPast() || session.pace.paused);
-		if (!isStill && now - saidAt < SAY_EVERY_MS) return;
+		isHeld = !isStill && now - saidAt < SAY_EVERY_MS;
+		if (isHeld) return;
 		saidAt = now;
 		const scene = currentScene();
 		const saying = session.saying(scene.focus);

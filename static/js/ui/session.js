@@ -96,7 +96,10 @@ export function createSession(options) {
 			film.add(events);
 			for (const list of Object.values(reading)) list.add(events);
 			session.pins = session.pins.concat(pinsOf(events)).slice(-PINS_KEPT);
-			if (session.cursor === null) onEvents(events);
+			if (session.cursor === null) {
+				session.isTold = false; // a stretch ends where more is seen
+				onEvents(events);
+			}
 			session.isDirty = true;
 			onArrived(events);
 			heed();

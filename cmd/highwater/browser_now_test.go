@@ -1,0 +1,80 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Whoever looks at the past and does something sees it: the page goes to where it happens.
+func TestWhatIsDoneInThePastIsSeenWhereItHappens(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.command("send orders key=a acks=all")
+	v.wait(`at("leo-orders-0-1")?.dataset.value === "1"`)
+	back := func() {
+		t.Helper()
+		v.click("back")
+		v.wait(`document.getElementById("pool").classList.contains("past")`)
+	}
+	back()
+	v.click("kill-2")
+	v.wait(powered(2, "down"))
+	back()
+	v.fill("send-key", "order-3")
+	v.click("send")
+	v.wait(`at("station-committed")?.dataset.status === "here"`)
+	v.keys(kb.Escape) // the keys belong to the page again
+	back()
+	v.keys("3k")
+	v.wait(powered(3, "down"))
+	back()
+	v.click("speed-slow")
+	v.wait(`at("speed-slow").classList.contains("on")`)
+	if !evaluate[bool](v, `document.getElementById("pool").classList.contains("past")`) {
+		t.Error("a slower clock took the page out of the past")
+	}
+}
+
+// Where restart was, power-cut comes under the pointer.
+func TestDoubleClickOnRestartDoesNotCutThePower(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.click("kill-2")
+	v.wait(powered(2, "down"))
+	evaluate[*int](v, `(at("restart-2").click(), at("power-cut-2").click(), null)`)
+	v.wait(powered(2, "up"))
+	v.command("send orders key=a acks=all") // behind whatever the clicks have sent
+	v.wait(`text("event-list").includes("send orders key=a")`)
+	if evaluate[bool](v, `text("event-list").includes("power-cut")`) {
+		t.Error("the second click has cut the power")
+	}
+}
+
+// In slow motion nothing comes for minutes, which must not leave the caption at what was before.
+func TestCaptionInSlowMotionTellsTheNewest(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.click("speed-slower")
+	for _, key := range []string{"order-3", "order-4", "order-5"} {
+		v.fill("send-key", key)
+		v.click("send")
+		v.wait(`text("caption").includes("` + key + ` lies below it now")`)
+	}
+}
+
+// In free play time runs, and what weighs most of all that happened since is no news any more.
+func TestCaptionInFreePlayTellsTheNewest(t *testing.T) {
+	v := open(t)
+	openLesson(v, "kill-leader")
+	v.keys("n")
+	v.shown(1)
+	v.click("lesson-free")
+	v.wait(`location.search.includes("kill-leader-free") && highwater.status() === "open" &&
+		highwater.seq() > 0`)
+	v.click("kill-1")
+	v.wait(`text("reign").startsWith("leader 2")`)
+	v.click("restart-1")
+	v.wait(`at("isr-orders-0")?.dataset.value.split(",").length === 3`)
+	v.wait(`!text("caption").includes(" leads ")`)
+}
