@@ -35,13 +35,14 @@ export function bindControls({ act, session, command }) {
 /** A lever's command is its own word, or the one that its node's state gave it. Where a node's wide
  *  lever was, others come that harm it: the second half of a double click is none of theirs. */
 function bindLevers(command) {
-	let restarted = -DOUBLE_CLICK_MS;
+	const restarted = {}; // when, by node
 	for (const lever of document.querySelectorAll('[data-lever]')) {
 		lever.onclick = ({ timeStamp }) => {
+			const { node } = lever.dataset;
 			const word = lever.dataset.command ?? lever.dataset.lever;
-			if (timeStamp - restarted < DOUBLE_CLICK_MS) return;
-			if (word === 'restart') restarted = timeStamp;
-			command(`${word} ${lever.dataset.node}`);
+			if (timeStamp - restarted[node] < DOUBLE_CLICK_MS) return;
+			if (word === 'restart') restarted[node] = timeStamp;
+			command(`${word} ${node}`);
 		};
 	}
 }
