@@ -16,7 +16,7 @@ const durationFields = {
 
 /** Names a node by its id alone: Kafka's habit of numbering controllers from 100 on.
  * @param {number} id @returns {string} */
-export function nameOfNode(id) {
+function nameOfNode(id) {
 	if (id === 0) return "the world";
 	if (id < 0) return "nobody";
 	if (id >= firstOutside) return `client ${id - firstOutside}`;

@@ -30,7 +30,7 @@ export function compareText(a, b) {
 }
 
 /** @param {State} state @param {number} id */
-export function findNode(state, id) {
+function findNode(state, id) {
 	return state.nodes.find((n) => n.id === id);
 }
 

@@ -13,7 +13,7 @@ const batchesMax = 64;
 const partitionsMax = 128;
 
 /** @param {State} state @param {number} node */
-export function findProgram(state, node) {
+function findProgram(state, node) {
 	return state.programs.find((p) => p.node === node);
 }
 

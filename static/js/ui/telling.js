@@ -31,7 +31,7 @@ export const isTurn = ({ event, fields }) =>
 export const isAppend = ({ event, fields }) =>
 	event === 'BatchAppended' && !fields.control && !fields.topic.startsWith('__');
 /** The leader's own high watermark; followers only hear of it. */
-export const isRise = ({ event, rule }) =>
+const isRise = ({ event, rule }) =>
 	event === 'HighWatermarkMoved' && rule === 'hw.min-of-isr';
 
 /** What the caption says while everything runs; much that goes with a fact is no news. */

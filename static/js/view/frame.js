@@ -92,7 +92,7 @@ export function drawTabs({ scene, act }) {
 }
 
 /** The first partitions, and the one that is looked at. */
-export function tabsOf(all, looked) {
+function tabsOf(all, looked) {
 	const first = all.slice(0, TABS_MOST);
 	return first.includes(looked) ? first : [...first.slice(0, -1), looked];
 }
