@@ -89,6 +89,9 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 		if e != nil {
 			return e
 		}
+		if e := checkMinIsr(ch.image, kind, name, op.name, value); e != nil {
+			return e
+		}
 		entries = withEntry(entries, op.name, value)
 		if value != nil {
 			normal := metadata.NormalConfig(kind, op.name, *value)
@@ -106,6 +109,26 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 	for _, r := range records {
 		ch.add(r, event.RuleNone)
 		a.followUp(ch, r)
+	}
+	return nil
+}
+
+// checkMinIsr refuses what would have a broker acknowledge by another min.insync.replicas than the
+// controllers keep eligible leader replicas by, for then one of those may lack what was acknowledged
+// (KIP-966; isDisallowedBrokerMinIsrTransition in ConfigurationControlManager). An unchanged value
+// is refused too.
+func checkMinIsr(image *metadata.Image, kind int8, resource, key string, value *string) *answerError {
+	if key != configMinIsr || kind != metadata.ResourceBroker ||
+		image.FeatureLevel(metadata.FeatureElr) == 0 {
+		return nil
+	}
+	switch {
+	case resource != "":
+		return refuse(kerr.InvalidConfig.Code,
+			"Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
+	case value == nil:
+		return refuse(kerr.InvalidConfig.Code,
+			"Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
 	}
 	return nil
 }

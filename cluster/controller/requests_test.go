@@ -286,6 +286,36 @@ func TestChangedMinimumClearsEligibleLeaderReplicas(t *testing.T) {
 	}
 }
 
+// Were the leader's minimum lower than the controllers', it would acknowledge what an eligible leader
+// replica lacks, and a regular election would lose it.
+func TestMinimumIsTheSameForControllersAndBrokers(t *testing.T) {
+	c := ready(t)
+	broker := kmsg.ConfigResourceTypeBroker
+	code := c.setConfig(broker, "1", configMinIsr, "1")
+	if code != kerr.InvalidConfig.Code {
+		t.Errorf("a broker's own minimum: %d", code)
+	}
+	if code := c.setConfig(broker, "", configMinIsr, "2"); code != 0 {
+		t.Errorf("the cluster's minimum: %d", code)
+	}
+	value := "1000"
+	req := kmsg.NewPtrAlterConfigsRequest()
+	req.Resources = []kmsg.AlterConfigsRequestResource{{ResourceType: broker,
+		Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "log.retention.ms", Value: &value}}}}
+	r := c.ask(req).(*kmsg.AlterConfigsResponse).Resources[0]
+	if r.ErrorCode != kerr.InvalidConfig.Code {
+		t.Errorf("the cluster's minimum is left out of what is to stay: %d", r.ErrorCode)
+	}
+	want := []metadata.ConfigEntry{{Name: configMinIsr, Value: "2"}}
+	image := c.leader().active.committed
+	if got := image.Config(metadata.ResourceBroker, ""); !slices.Equal(got, want) {
+		t.Errorf("the cluster has %+v", got)
+	}
+	if got := image.Config(metadata.ResourceBroker, "1"); len(got) > 0 {
+		t.Errorf("broker 1 has %+v", got)
+	}
+}
+
 func TestConfigChangesAreChecked(t *testing.T) {
 	c := ready(t)
 	topic, broker := kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker

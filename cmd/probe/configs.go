@@ -289,6 +289,21 @@ var configsProbes = []kit.Probe{
 		},
 	},
 	{
+		Name:   "configs/alter-min-isr",
+		Intent: "eligible leader replicas need one min.insync.replicas for all",
+		Run: func(p *kit.P) {
+			const key = "min.insync.replicas"
+			id := fmt.Sprint(p.BrokerID(0))
+			alter := func(step, broker string, op kmsg.IncrementalAlterConfigOp, value *string) {
+				p.Show(step, p.Broker(0), 1, kit.AlterConfig(kit.KindBroker, broker, op, key, value))
+			}
+			alter("set for one broker", id, opSet, new("2"))
+			alter("delete for one broker", id, opDelete, nil)
+			alter("delete for all", "", opDelete, nil)
+			alter("append", id, opAppend, new("2"))
+		},
+	},
+	{
 		Name:   "configs/list-resources",
 		Intent: "resources that have configs, by kind",
 		Run: func(p *kit.P) {
