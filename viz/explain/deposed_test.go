@@ -31,6 +31,7 @@ func TestAnswersKnowADeposedLeaderAndWhatIsOver(t *testing.T) {
 	if text := a.Why[len(a.Why)-1].Text; strings.Contains(text, "had gone") {
 		t.Errorf("a reason that was over: %s", text)
 	}
+	r.says(a.Why, "heartbeats do not reach controller", 0, event.KindLinkCut)
 	a = r.why("isr", "orders", at)
 	r.says(a.NotYet, "no heartbeat of it had reached", event.RuleSessionTimeout, event.KindBrokerFenced)
 	r.says(a.NotYet, "heartbeats do not reach controller", 0, event.KindLinkCut)

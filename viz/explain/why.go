@@ -120,6 +120,9 @@ func (w *witness) leading() *model.Log {
 	return l
 }
 
+// teller adds a sentence to an answer: its why, or its notYet.
+type teller func(f *fact, rule event.Rule, format string, args ...any)
+
 func (a *Answer) why(f *fact, rule event.Rule, format string, args ...any) {
 	a.Why = append(a.Why, because(f, rule, format, args...))
 }

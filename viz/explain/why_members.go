@@ -57,7 +57,7 @@ func (w *witness) outside(a *Answer, l *model.Log) {
 				"offset %d; it may rejoin when a fetch of its reaches the high watermark, %d.",
 				capital(w.who(id)), proof.chunk.ReplicaFetched(proof.Record).Offset, l.HighWatermark)
 		}
-		w.cut(a, id, l.Node, "fetches")
+		w.cut(a.notYet, id, l.Node, "fetches")
 	}
 }
 
@@ -71,9 +71,14 @@ func (w *witness) fencedAlive(a *Answer, id event.NodeID) {
 	}
 	a.notYet(fenced, fenced.Rule, "%s is out of the ISR and was fenced at %s: for a whole session no "+
 		"heartbeat of it had reached the active controller.", capital(w.who(id)), clock(fenced.At))
+	w.cutFromController(a.notYet, id)
+}
+
+// cutFromController says which links between a broker and the active controller are cut now.
+func (w *witness) cutFromController(tell teller, id event.NodeID) {
 	for _, n := range w.state.Nodes {
 		if n.Alive && n.State == "leader" {
-			w.cut(a, id, n.ID, "heartbeats")
+			w.cut(tell, id, n.ID, "heartbeats")
 		}
 	}
 }
@@ -128,6 +133,7 @@ func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
 	if fenced != nil && fenced.Seq < change.Seq && fenced.At == change.At {
 		a.why(fenced, fenced.Rule, "%s, which led before, was fenced.", capital(w.who(before)))
 	}
+	told := len(a.Why)
 	stopped, back := w.last(event.KindNodeStopped, before), w.last(event.KindNodeStarted, before)
 	if f := w.still(event.KindNodeStopped, event.KindNodeStarted, before, change); f != nil {
 		a.why(f, event.RuleNone, "%s had gone (%s) at %s.", capital(w.who(before)),
@@ -141,6 +147,9 @@ func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
 	if f := w.still(event.KindNodePaused, event.KindNodeResumed, before, change); f != nil {
 		a.why(f, event.RuleNone, "%s had been paused at %s: it handled nothing.",
 			capital(w.who(before)), clock(f.At))
+	}
+	if n := w.state.Node(before); len(a.Why) == told && n != nil && n.Fenced {
+		w.cutFromController(a.why, before)
 	}
 }
 

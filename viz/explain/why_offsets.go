@@ -153,7 +153,7 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 		w.absence(a, id, role)
 		return
 	}
-	if w.cut(a, id, l.Node, "fetches") {
+	if w.cut(a.notYet, id, l.Node, "fetches") {
 		return
 	}
 	asked := w.between(event.KindMessageSent, id, l.Node)
@@ -176,7 +176,7 @@ func (w *witness) fetching(a *Answer, l *model.Log, id event.NodeID) {
 
 // cut says that messages do not pass between two nodes in some direction; asking is what is sent to
 // the second of them.
-func (w *witness) cut(a *Answer, follower, leader event.NodeID, asking string) bool {
+func (w *witness) cut(tell teller, follower, leader event.NodeID, asking string) bool {
 	found := false
 	for _, link := range w.state.Links {
 		to := link.From == follower && link.To == leader
@@ -188,7 +188,7 @@ func (w *witness) cut(a *Answer, follower, leader event.NodeID, asking string) b
 		if to {
 			what = asking + " do not reach " + w.who(leader)
 		}
-		a.notYet(w.between(event.KindLinkCut, link.From, link.To), event.RuleNone,
+		tell(w.between(event.KindLinkCut, link.From, link.To), event.RuleNone,
 			"The link from %s to %s is cut: %s.", w.who(link.From), w.who(link.To), what)
 	}
 	return found
