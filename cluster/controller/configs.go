@@ -114,10 +114,11 @@ func (a *active) alterResource(ch *changes, kind int8, name string, ops []config
 }
 
 // checkMinIsr refuses what would have a broker acknowledge by another min.insync.replicas than the
-// controllers keep eligible leader replicas by, for then one of those may lack what was acknowledged
+// controllers keep eligible leader replicas by: one of those may then lack what was acknowledged
 // (KIP-966; isDisallowedBrokerMinIsrTransition in ConfigurationControlManager). An unchanged value
 // is refused too.
-func checkMinIsr(image *metadata.Image, kind int8, resource, key string, value *string) *answerError {
+func checkMinIsr(image *metadata.Image, kind int8, resource, key string,
+	value *string) *answerError {
 	if key != configMinIsr || kind != metadata.ResourceBroker ||
 		image.FeatureLevel(metadata.FeatureElr) == 0 {
 		return nil
