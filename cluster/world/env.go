@@ -31,7 +31,7 @@ type clock struct {
 	rate   int64 // permille
 	since  int64 // world time at which rate began
 	shown  int64 // what the clock showed then
-	offset int64 // added to the wall clock only
+	offset int64 // the wall clock's from what the clock shows
 }
 
 func (c *clock) read(now int64) int64 {

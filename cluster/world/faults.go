@@ -7,8 +7,8 @@ import (
 )
 
 // SetClock makes a node's own clock run at a rate, in permille of the world's, and puts its wall
-// clock off by an offset. Steady time never jumps: only timestamps see the offset. Timers that are
-// armed fire by the new rate.
+// clock off by an offset from the world's time as it is now, whatever rates gained before. Steady
+// time never jumps: only timestamps see the offset. Timers that are armed fire by the new rate.
 func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int32) {
 	n := w.nodes[id]
 	if n == nil || ratePermille <= 0 {
@@ -18,7 +18,7 @@ func (w *World) SetClock(id event.NodeID, offset time.Duration, ratePermille int
 	n.clock.shown = n.clock.read(w.now)
 	n.clock.since = w.now
 	n.clock.rate = int64(ratePermille)
-	n.clock.offset = int64(offset)
+	n.clock.offset = w.now + int64(offset) - n.clock.shown
 	em := event.NewEmitter(w.log, &w.now, id)
 	em.Cause = w.emitter.Cause
 	event.NodeClockChanged{Offset: int64(offset), RatePermille: ratePermille}.

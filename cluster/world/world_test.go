@@ -214,6 +214,22 @@ func TestFastClockFiresTimersEarlyAndOffsetMovesOnlyTheWallClock(t *testing.T) {
 	}
 }
 
+// What a rate had gained stayed in the wall clock for good, when the clock was said to be right.
+func TestClockThatIsPutRightShowsTheWorldsTime(t *testing.T) {
+	w, _ := two(t, Config{Origin: time.UnixMilli(1_000_000)})
+	env := echoing(w, 1).env
+	w.SetClock(1, 0, 3000)
+	w.RunFor(20 * time.Second)
+	w.SetClock(1, 0, 1000)
+	w.RunFor(10 * time.Second)
+	if got := env.UnixMilli(); got != 1_000_000+30_000 {
+		t.Errorf("put right, the wall clock shows %d", got)
+	}
+	if got := env.Now(); got != 70*time.Second {
+		t.Errorf("steady time jumped to %s", got)
+	}
+}
+
 func TestStepHandlesOneThing(t *testing.T) {
 	w, _ := two(t, Config{Latency: time.Millisecond})
 	r := ask(w, "x", time.Minute)
