@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"maps"
+	"math"
 	"net"
 	"path"
 	"slices"
@@ -10,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"highwater/cluster/commitlog"
 	"highwater/cluster/disk"
 	"highwater/cluster/event"
+	"highwater/cluster/record"
 )
 
 // filesOf reads everything that a node's disk has; the disk must be healthy.
@@ -201,5 +204,53 @@ func TestStopBeforeTheLogsAreOpenIsNotClean(t *testing.T) {
 		if marked != (before == "clean stop") {
 			t.Errorf("after a %s: marked as clean: %v", before, marked)
 		}
+	}
+}
+
+// Without their quorum-state files the controllers began at epoch 0 and wrote batches of lower epochs
+// behind those that they had; no broker came up.
+func TestControllersWithoutQuorumStateGoOnFromTheirLogs(t *testing.T) {
+	c, _ := start(t, Config{Seed: 29, Latency: time.Millisecond})
+	d := drive(t, c)
+	d.ready()
+	d.topic("orders", "1", 1, 2, 3)
+	for range 2 { // elections, for an epoch above the first
+		active, _ := c.Controller()
+		must(t, c.Kill(active))
+		d.until("another controller", time.Minute, func() bool {
+			id, ok := c.Controller()
+			return ok && id != active
+		})
+		must(t, c.Restart(active))
+		c.World().RunFor(2 * time.Second)
+	}
+	before := c.World().Now()
+	for _, id := range c.Controllers() {
+		must(t, c.Kill(id))
+		must(t, c.Disk(id).Remove("__cluster_metadata-0/quorum-state"))
+	}
+	for _, id := range c.Controllers() {
+		must(t, c.Restart(id))
+	}
+	d.ready()
+	d.topic("more", "1", 1, 2, 3)
+	if took := c.World().Now() - before; took > 30*time.Second {
+		t.Errorf("ready after %s", took)
+	}
+	for _, id := range c.Controllers() {
+		must(t, c.Kill(id))
+		epoch := int32(0)
+		log, _, err := commitlog.Open(c.Disk(id), "__cluster_metadata-0",
+			commitlog.DefaultConfig(), commitlog.OpenOptions{})
+		must(t, err)
+		_, err = log.ReadAll(0, math.MaxInt, log.LogEndOffset(),
+			func(h record.Header, _ []byte) error {
+				if h.PartitionLeaderEpoch < epoch {
+					t.Errorf("controller %d: epoch %d behind %d", id, h.PartitionLeaderEpoch, epoch)
+				}
+				epoch = h.PartitionLeaderEpoch
+				return nil
+			})
+		must(t, err)
 	}
 }

@@ -102,6 +102,11 @@ func (s *logStore) load() error {
 			s.take(b, entries)
 			return nil
 		})
+	if term := int32(s.lastTerm()); s.state.LeaderEpoch < term {
+		// The file is gone. As in Kafka (QuorumState.initialize) the log tells how far epochs went.
+		s.state.LeaderEpoch = term
+		s.state.LeaderID, s.state.VotedID, s.voteTerm = event.NoNode, event.NoNode, 0
+	}
 	return err
 }
 
