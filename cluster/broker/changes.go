@@ -142,18 +142,25 @@ func (b *Broker) openLog(dir string, key replica.PartitionKey, cfg commitlog.Con
 	if err == nil {
 		options := b.openOptions(key)
 		log, _, err := commitlog.Open(b.disk, dir, cfg, options)
-		if !errors.Is(err, commitlog.ErrTopicID) {
+		switch {
+		case errors.Is(err, commitlog.ErrTopicID):
+			// A topic of this name was deleted and made anew while this broker was away.
+			gone := asideName(dir, b.env.UUID(), deletedSuffix)
+			if err := b.disk.Rename(dir, gone); err != nil {
+				return nil, 0, err
+			}
+			b.removeLater(gone)
+		case errors.Is(err, commitlog.ErrNoTopicID):
+			// As in Kafka (LogManager.isStrayReplica) it is nobody's, and is kept.
+			if err := b.setAside(dir, err); err != nil {
+				return nil, 0, err
+			}
+		default:
 			return log, options.HighWatermark, err
-		}
-		// A topic of this name was deleted and made anew while this broker was away.
-		gone := asideName(dir, b.env.UUID(), deletedSuffix)
-		if err := b.disk.Rename(dir, gone); err != nil {
-			return nil, 0, err
 		}
 		if err := b.remember(key); err != nil {
 			return nil, 0, err
 		}
-		b.removeLater(gone)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}

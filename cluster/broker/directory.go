@@ -94,15 +94,25 @@ func (b *Broker) setStraysAside() {
 		if err != nil || b.held(e.Name[:at], int32(index)) != nil {
 			continue
 		}
-		aside := asideName(e.Name, b.env.UUID(), straySuffix)
-		if err := b.disk.Rename(e.Name, aside); err != nil {
+		if err := b.setAside(e.Name, errNotHere); err != nil {
 			b.failDisk("rename", err)
 			return
 		}
 		event.ReplicaRemoved{Topic: e.Name[:at], Partition: int32(index)}.Emit(b.env.Events, event.RuleNone)
-		b.log.Warn("a partition that is not this broker's is set aside", "broker", b.env.ID(),
-			"directory", e.Name, "now", aside)
 	}
+}
+
+var errNotHere = errors.New("the metadata has no such partition on this broker")
+
+// setAside renames a partition's directory, so that it is kept and nobody's.
+func (b *Broker) setAside(dir string, why error) error {
+	aside := asideName(dir, b.env.UUID(), straySuffix)
+	if err := b.disk.Rename(dir, aside); err != nil {
+		return err
+	}
+	b.log.Warn("a partition's directory is set aside", "broker", b.env.ID(), "directory", dir,
+		"now", aside, "reason", why)
+	return nil
 }
 
 // removeLater unlinks a directory beside the loop once readers had time to let go of it.

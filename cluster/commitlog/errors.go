@@ -39,6 +39,9 @@ var ErrClosed = errors.New("commitlog: the log is closed")
 // ErrTopicID says that the directory belongs to another topic of the same name.
 var ErrTopicID = errors.New("commitlog: the directory holds another topic id")
 
+// ErrNoTopicID says that the directory has records, and no topic id that can be read.
+var ErrNoTopicID = errors.New("commitlog: nothing tells which topic's records these are")
+
 // AppendError says why a batch was not appended, with Kafka's error code.
 type AppendError struct {
 	Code    int16

@@ -134,10 +134,10 @@ func ReadPartitionMetadata(files disk.FS, dir string) (event.UUID, error) {
 // errTopicIDTorn says that partition.metadata has no topic id of version 0.
 var errTopicIDTorn = errors.New("commitlog: no topic id of version 0")
 
-// keepTopicID writes partition.metadata, or checks the one that is there. A file just written is
-// returned open, since it must become durable with the log's first sync; one that a power cut
-// tore before that is written again.
-func keepTopicID(files disk.FS, dir string, id event.UUID) (disk.File, error) {
+// keepTopicID writes partition.metadata, or checks the one that is there. One that is not known to
+// be durable is returned open, since it must become so with the log's next sync; one that a power
+// cut tore before that is written again, unless there are records, which might be another topic's.
+func keepTopicID(files disk.FS, dir string, id event.UUID, durable bool) (disk.File, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
@@ -145,13 +145,24 @@ func keepTopicID(files disk.FS, dir string, id event.UUID) (disk.File, error) {
 	if err == nil && have != id {
 		return nil, fmt.Errorf("%w: %s, not %s", ErrTopicID, have, id)
 	}
-	if err == nil {
+	name := path.Join(dir, partitionMetadataFile)
+	if err == nil && durable {
 		return nil, nil
+	}
+	if err == nil {
+		return files.Open(name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTopicIDTorn) {
 		return nil, err
 	}
-	file, err := files.Create(path.Join(dir, partitionMetadataFile))
+	used, listErr := holdsOffsets(files, dir)
+	if listErr != nil {
+		return nil, listErr
+	}
+	if used && id != event.MetadataTopicID { // of which there is but one
+		return nil, fmt.Errorf("%w: %w", ErrNoTopicID, err)
+	}
+	file, err := files.Create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -160,4 +171,15 @@ func keepTopicID(files disk.FS, dir string, id event.UUID) (disk.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// holdsOffsets says whether a log's directory has records, or had some that are deleted.
+func holdsOffsets(files disk.FS, dir string) (bool, error) {
+	entries, err := files.List(dir)
+	for _, e := range entries {
+		if base, ext, ok := parseName(e.Name); ok && ext == extLog && (e.Size > 0 || base > 0) {
+			return true, err
+		}
+	}
+	return false, err
 }

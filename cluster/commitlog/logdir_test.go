@@ -67,6 +67,31 @@ func TestDirectoryOfAnotherTopicIDIsRefused(t *testing.T) {
 	}
 }
 
+func TestTopicIDThatIsLostIsWrittenAgainOnlyBesideNoRecords(t *testing.T) {
+	for _, records := range []int{0, 1} {
+		for _, content := range []string{"", "version: 0\ntopic_"} {
+			r := newRig(t, nil)
+			for range records {
+				r.send(entry{testTime, "k", "v"})
+			}
+			r.must(r.log.Close(true))
+			name := rigDir + "/" + partitionMetadataFile
+			r.must(r.disk.Remove(name))
+			if content != "" {
+				r.must(disk.WriteFileAtomically(r.disk, name, []byte(content)))
+			}
+			_, _, err := Open(r.disk, rigDir, r.cfg, OpenOptions{})
+			if id, readErr := ReadPartitionMetadata(r.disk, rigDir); records == 0 &&
+				(err != nil || readErr != nil || id != r.cfg.TopicID) {
+				t.Errorf("empty, %q: %v, %s, %v", content, err, id, readErr)
+			}
+			if records > 0 && !errors.Is(err, ErrNoTopicID) {
+				t.Errorf("with records, %q: %v", content, err)
+			}
+		}
+	}
+}
+
 func TestExpiredSegmentsGoEvenTheActiveOne(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.RetentionMs = 10_000 })
 	r.send(entry{testTime, "k", "old"})

@@ -26,6 +26,8 @@ type modelRun struct {
 	dice    *rand.Rand
 	next    int
 	tickets []Ticket
+	// everSynced says that a sync of this log has ended.
+	everSynced bool
 }
 
 // TestRandomHistoriesKeepWhatWasSynced runs random operations, restarts, kills and power cuts
@@ -61,8 +63,10 @@ func (run *modelRun) step() {
 	case n < 65:
 		run.must(run.log.Flush())
 	case n < 72:
+		run.finishTickets(len(run.tickets)) // as the owner of a log does, in order
 		run.must(run.log.Sync())
 		run.m.synced = run.m.end()
+		run.everSynced = true
 	case n < 76:
 		run.tickets = append(run.tickets, run.log.PrepareSync())
 	case n < 82:
@@ -100,6 +104,7 @@ func (run *modelRun) append() {
 func (run *modelRun) finishTickets(n int) {
 	for _, ticket := range run.tickets[:n] {
 		run.must(ticket.Done(ticket.Run()))
+		run.everSynced = true
 	}
 	run.tickets = run.tickets[n:]
 	run.m.synced = max(run.m.synced, run.log.SyncedEnd())
@@ -145,6 +150,18 @@ func (run *modelRun) restart(clean bool) {
 func (run *modelRun) kill(power bool) {
 	if power {
 		run.must(run.disk.PowerCut(run.dice))
+		_, err := ReadPartitionMetadata(run.disk, rigDir)
+		if used, listErr := holdsOffsets(run.disk, rigDir); err != nil && used && listErr == nil {
+			// Only a log of which nothing was synced may be nobody's; its owner sets it aside.
+			if run.m.synced > run.m.start || run.everSynced {
+				run.t.Fatalf("synced to %d: %v", run.m.synced, err)
+			}
+			run.log.Drop()
+			run.must(run.disk.RemoveAll(rigDir))
+			run.tickets, run.m = nil, model{}
+			run.open(OpenOptions{})
+			return
+		}
 	} else {
 		run.m.synced = max(run.m.synced, run.log.WrittenEnd())
 		run.disk.Kill()

@@ -65,7 +65,7 @@ func Open(files disk.FS, dir string, cfg Config, o OpenOptions) (*Log, Recovered
 }
 
 func (l *Log) open(o OpenOptions, r *Recovered) error {
-	bases, err := l.prepareDir(r)
+	bases, err := l.prepareDir(o.CleanShutdown, r)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (l *Log) open(o OpenOptions, r *Recovered) error {
 
 // prepareDir makes the directory and its identity, clears a crash's leftovers away, and lists the
 // base offsets of the segments.
-func (l *Log) prepareDir(r *Recovered) ([]event.Offset, error) {
+func (l *Log) prepareDir(clean bool, r *Recovered) ([]event.Offset, error) {
 	_, err := l.fs.List(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.fs.Mkdir(l.dir)
@@ -119,7 +119,7 @@ func (l *Log) prepareDir(r *Recovered) ([]event.Offset, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, err := keepTopicID(l.fs, l.dir, l.cfg.TopicID)
+	identity, err := keepTopicID(l.fs, l.dir, l.cfg.TopicID, clean)
 	if err != nil {
 		return nil, err
 	}
