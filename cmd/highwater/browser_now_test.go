@@ -82,3 +82,51 @@ func TestCaptionInFreePlayTellsTheNewest(t *testing.T) {
 	v.wait(`at("isr-orders-0")?.dataset.value.split(",").length === 3`)
 	v.wait(`!text("caption").includes(" leads ")`)
 }
+
+// Picking a broker harms nobody: the keys behind it are the page's, space too. The same after a click.
+func TestSpaceStopsTimeWhateverWasPickedOrClicked(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.keys("2 ")
+	v.wait(`!at("play").hidden`)
+	if !evaluate[bool](v, powered(2, "up")) {
+		t.Error("broker 2 was picked, and space killed it")
+	}
+	v.keys(" ")
+	v.wait(`at("play").hidden`)
+	v.click("pause-3")
+	v.wait(`text("pause-3").includes("resume")`)
+	v.keys(" ")
+	v.wait(`!at("play").hidden`)
+	if !evaluate[bool](v, `text("pause-3").includes("resume")`) {
+		t.Error("broker 3 was paused with a click, and space resumed it")
+	}
+}
+
+// A record that waits for its acknowledgement has its key; the next one has another, or the one that
+// somebody types meanwhile.
+func TestLateAcknowledgementLeavesTheNextKeyAlone(t *testing.T) {
+	v := open(t)
+	v.topic("orders")
+	v.command("pause-time")
+	v.wait(`!at("play").hidden`)
+	v.fill("send-topic", "orders")
+	v.fill("send-key", "order-7")
+	v.click("send")
+	v.wait(`at("send-key").value === "order-8"`)
+	v.click("send")
+	v.wait(`at("send-key").value === "order-9"`)
+	v.fill("send-key", "bob-7")
+	v.click("play")
+	for _, offset := range []string{"0", "1"} {
+		v.wait(`at("record-orders-0-3-` + offset + `")?.matches(".wet")`)
+	}
+	v.wait(`text("event-list").includes("send orders key=order-8")`)
+	if got := evaluate[string](v, `at("send-key").value`); got != "bob-7" {
+		t.Errorf("the key that was typed is %q now", got)
+	}
+	v.fill("send-topic", "no/topic")
+	v.click("send")
+	v.wait(`document.querySelector(".toast")`)
+	v.wait(`at("send-key").value === "bob-7"`)
+}

@@ -63,6 +63,10 @@ assert.deepEqual(asked.readers.slice(0, 2).map(({ id }) => id), ['audit', 'ledge
   'whoever was picked has a column');
 const [maker] = scene.producers;
 assert.deepEqual(maker.words, ['acks=1', 'linger 100ms']);
+assert.equal(maker.lines, 1, 'that something is unknown takes a line of the card');
+const wordy = shop();
+wordy.settings += ' transactional.id=payments';
+assert.equal(sceneOf(stateWith([wordy]), wanted).producers[0].lines, 2);
 assert.deepEqual(maker.slots.shown.map((slot) => [slot.partition, slot.waiting.length]),
   [[0, 1], [1, 0]]);
 
@@ -179,8 +183,9 @@ assert.match(meaningOf(scene, rise, follow), /^order-3 .*open transaction/);
 assert.equal(meaningOf(scene, rise, { ...follow, offset: 2 }), '');
 
 // More producers than fit: cards become lines, then the rest stands behind a menu; none overlaps.
-for (const count of [1, 3, 9, 40]) {
-  const producers = Array.from({ length: count }, (_, i) => ({ id: `p${i}`, isNamed: true }));
+for (const [count, lines] of [[1, 0], [3, 2], [9, 0], [40, 1]]) {
+  const producers = Array.from({ length: count }, (_, i) =>
+    ({ id: `p${i}`, isNamed: true, lines: i ? 0 : lines }));
   const { producers: area } = stageGeometry({ width: 1032, height: 480, unit: 16, narrow: false,
     producers, hasForm: true, brokers: [1, 2, 3], controllers: [101], readers: [], pipes: 0 });
   assert.equal(area.rows.length + area.hidden, count);
@@ -189,6 +194,7 @@ for (const count of [1, 3, 9, 40]) {
   area.rows.slice(1).forEach((row, i) => {
     assert.ok(row.top >= area.rows[i].top + area.rows[i].height);
   });
+  assert.equal(area.rows[0].height, (8.2 + lines) * 16, 'a card is as high as its lines');
   assert.ok(area.rest <= 480 - 12.4 * 16, `${count} producers stay above the form`);
 }
 

@@ -57,6 +57,11 @@ const isr = event(13, 'IsrChanged', at('mixed'));
 assert.equal(mostTelling([isr, beside0], 12, undefined, at('mixed')), isr);
 assert.equal(mostTelling([beside0, mixed], 12, undefined, at('mixed')), mixed);
 assert.equal(mostTelling([beside0], 12, undefined, at('mixed')), beside0);
+// A topic that is deleted has left the stage, and what turned before it is no news beside that.
+const killed = event(3, 'NodeStopped', { how: 'kill' });
+const deleted = event(6, 'TopicDeleted', { topic: 'drafts' });
+assert.equal(mostTelling([deleted, began(5), killed, began(2)], 5, undefined, at('notes')), deleted);
+assert.equal(mostTelling([began(8), deleted, began(5), killed], 8, undefined, at('notes')), deleted);
 const aborted = event(15, 'TransactionStateChanged', { after: 'CompleteAbort' });
 assert.equal(mostTelling([aborted, { ...rise, seq: '14' }], 14, undefined, orders), aborted);
 assert.equal(mostTelling([event(14, 'ClientIdentified'), mixed], 14, undefined, at('mixed')), mixed);

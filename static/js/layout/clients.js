@@ -8,6 +8,7 @@ const BUILT_IN = 'built-in client'; // the client inside the cluster that the se
 const BATCH_BYTES = 16_384; // Kafka's default of batch.size
 const ENDS = { kill: 'killed', stop: 'closed' };
 const LINGER = '5 ms';
+const LINE = 27; // characters of a card's words
 
 /**
  * @typedef {object} Client
@@ -119,6 +120,7 @@ function writingOf(program, settings, focus) {
 	if (linger !== LINGER) words.push(`linger ${linger}`);
 	return {
 		words,
+		lines: (words.join(' · ').length > LINE) + (program.failed + program.unknown > 0),
 		identity: hasId ? `producer id ${program.producerId}, epoch ${program.producerEpoch}` : '',
 		transaction: program.transaction,
 		slots: slotsOf(program, focus, Number(settings['batch.size'] ?? BATCH_BYTES)),

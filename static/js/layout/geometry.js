@@ -22,6 +22,7 @@ const WIDE = {
 	laneTop: 1.6,
 	lane: 2.3,
 	card: 8.2,
+	cardLine: 1, // each that a card has besides one of words and two of what it believes
 	rest: 1.9,
 };
 /** Under the space-time diagram the stage is low: what can be broken and the clocks step back, and
@@ -62,7 +63,7 @@ export const producerColumn = (clientId) => `producer ${clientId}`;
 export const readerColumn = (clientId) => `reader ${clientId}`;
 
 /** @param {{width: number, height: number, unit: number, narrow: boolean, short: boolean,
- * producers: {id: string, isNamed: boolean}[], hasForm: boolean, brokers: number[],
+ * producers: {id: string, isNamed: boolean, lines: number}[], hasForm: boolean, brokers: number[],
  * controllers: number[], readers: string[], pipes: number, digits: number}} stage digits: how long
  * the text of the largest offset is */
 export function stageGeometry(stage) {
@@ -129,7 +130,7 @@ function producerRows({ producers, hasForm }, { shape, px, height, short }) {
 	const below = hasForm && !short ? SEND_FORM : shape.pad;
 	const room = height - px(shape.laneTop + below);
 	const isCard = producers.map((each) => each.isNamed);
-	const tall = (i) => px(isCard[i] ? shape.card : shape.lane);
+	const tall = (i) => px(isCard[i] ? shape.card + shape.cardLine * producers[i].lines : shape.lane);
 	let shown = producers.length;
 	const used = () => {
 		const rest = shown < producers.length ? px(shape.rest) : 0;

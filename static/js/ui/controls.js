@@ -1,8 +1,8 @@
 // The controls that the server drew: levers, transport, filters and dialogs.
 
-const DOUBLE_CLICK_MS = 600;
+import { part } from '../view/dom.js';
 
-const part = (id) => document.getElementById(id);
+const DOUBLE_CLICK_MS = 600;
 
 export function bindControls({ act, session, command }) {
 	bindLevers(act.command);

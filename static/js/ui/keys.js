@@ -36,6 +36,7 @@ export function bindKeys({ act, session, ui, scene }) {
 	};
 	for (let i = 0; i < 9; i += 1) keys[String(i + 1)] = () => act.pickBroker(i);
 
+	addEventListener('click', leaveClicked, true);
 	addEventListener('keydown', (event) => {
 		if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
 			event.preventDefault();
@@ -62,6 +63,11 @@ function isMeantForElse(event) {
 		return true;
 	}
 	return event.key === ' ' && target.matches('button');
+}
+
+/** A button that was clicked does not keep the keys: space then is time's. */
+function leaveClicked({ detail, target }) {
+	if (detail) target.closest?.('button')?.blur();
 }
 
 /** The first link of the picked broker that can be cut; or a cut one, to heal it. */

@@ -4,6 +4,7 @@ import { askedNow, endOf, lessonOf, placeOf, sectionOf } from '../model/lesson.j
 import { drawLesson, keepInSight } from '../view/lesson.js';
 import { ask, isPresenter, meta, open, worldPath } from './commands.js';
 import { placesIn } from './telling.js';
+import { part } from '../view/dom.js';
 
 const STEP_MS = 12_000; // what a step's film takes at most
 const STORY_MS = 60_000; // the whole story
@@ -13,8 +14,6 @@ const WRITES = ['TopicCreated', 'BatchAppended'];
 const TURNS_MOST = 5;
 const YOURS = 'The controls are yours: go back, play freely, open another lesson, or ' +
 	'go to the live cluster.';
-
-const part = (id) => document.getElementById(id);
 
 /** Opens the lesson of this page's world; null where there is none.
  *  @param {{session: object, act: object, toast: Function}} parts */

@@ -17,12 +17,12 @@ import { createRoom } from './room.js';
 import { beginStory } from './story.js';
 import { createExplain } from './explain.js';
 import { bindTraceFile } from './trace.js';
+import { part } from '../view/dom.js';
 
 const FOLLOW_WITHIN_MS = 10_000; // how long a sent record may take to show up
 const NO_WHY = 'The server explains its own recording; a trace file it has not read.';
 const NO_BYTES = 'A trace file tells of this batch, but does not hold its bytes.';
 
-const part = (id) => document.getElementById(id);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 const ui = {
@@ -268,7 +268,7 @@ const act = {
 		const node = currentScene().brokers[index];
 		if (!node) return;
 		set({ broker: node.id });
-		part(`broker-${node.id}`)?.querySelector('.lever')?.focus();
+		part(`broker-${node.id}`)?.focus();
 	},
 	healAll: () => perform('heal all'),
 	seek: (seq) => hands.seek(seq),

@@ -8,7 +8,7 @@ import { spacetime, windowOf } from '../layout/spacetime.js';
 import { meaningOf, whyNotYet } from '../layout/where.js';
 import { drawChain, drawNodes, drawPipes } from '../view/brokers.js';
 import { drawReaders } from '../view/clients.js';
-import { patch, setText } from '../view/dom.js';
+import { part, patch, setText } from '../view/dom.js';
 import * as frame from '../view/frame.js';
 import { drawInspector } from '../view/inspector.js';
 import { drawProducers } from '../view/producers.js';
@@ -26,7 +26,6 @@ const LISTS_EVERY_MS = 240;
 const LIST_IN_A_RUSH = 30; // events of the list while nobody can read them anyway
 const LOW = 30; // rem of stage height
 const SAY_EVERY_MS = 1100; // while everything runs: time to read one sentence
-const part = (id) => document.getElementById(id);
 const root = document.documentElement;
 
 export function createPainter({ ui, act, session, flying, scene: currentScene }) {
@@ -107,7 +106,7 @@ export function createPainter({ ui, act, session, flying, scene: currentScene })
 			unit: size.unit,
 			narrow,
 			short: isShort(),
-			producers: scene.producers.map(({ id, isNamed }) => ({ id, isNamed })),
+			producers: scene.producers.map(({ id, isNamed, lines }) => ({ id, isNamed, lines })),
 			hasForm: part('app').dataset.lesson !== 'steps',
 			brokers: scene.brokers.map((node) => node.id),
 			controllers: scene.controllers.map((node) => node.id),

@@ -2,6 +2,7 @@
 // written, and with the place of a mistake.
 
 import { ask, worldPath } from './commands.js';
+import { part } from '../view/dom.js';
 
 const KEPT = 30;
 
@@ -14,8 +15,6 @@ const IDEAS = [
 	['break a disk', 'disk 2 full'],
 	['heal every link', 'heal all'],
 ];
-
-const part = (id) => document.getElementById(id);
 
 /** @param {(command: string) => Promise<object>} run
  *  @param {(command: string, answer: object) => void} tell what came of it */

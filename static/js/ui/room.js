@@ -1,7 +1,7 @@
 // The room: a presenter's page says where it is, and viewers' pages go there. How many watch is in
 // the header of each.
 
-import { setText } from '../view/dom.js';
+import { part, setText } from '../view/dom.js';
 import { ask, isPresenter, meta, open } from './commands.js';
 
 const TELL_EVERY_MS = 120;
@@ -9,8 +9,6 @@ const AGAIN_AFTER_MS = 2000; // when the server did not take it
 const RECALL_EVERY_MS = 300;
 const KEY_MOST = 60; // characters of a followed record's key, which may be of any length
 const MOVES = ['toggle', 'pause', 'play', 'step', 'back', 'seek', 'live'];
-
-const part = (id) => document.getElementById(id);
 
 /** @param {{session: object, act: object, ui: object, scene: () => object}} page */
 export function createRoom({ session, act, ui, scene }) {

@@ -1,8 +1,7 @@
 // The send form: writes one record, or many, with the page's own producer.
 
 import { word } from './commands.js';
-
-const part = (id) => document.getElementById(id);
+import { part } from '../view/dom.js';
 
 /** @param {(command: string) => Promise<object>} run
  *  @param {(record: {topic: string, key: string}) => void} onSent called before the answer,
@@ -22,22 +21,30 @@ export function bindSendForm(run, onSent) {
 		words.push(`value=${word(part('send-value').value)}`, `acks=${part('send-acks').value}`);
 		if (times > 1) words.push(`times=${times}`);
 		if (times === 1) onSent({ topic, key });
+		const takeBack = countUp();
 		const answer = await run(words.join(' '));
-		if (answer.ok) countUp();
+		if (!answer.ok) takeBack();
 	});
 }
 
-/** order-3 becomes order-4, so that the next record has a name of its own. */
+/** order-3 becomes order-4, so that the next record has a name of its own, however long this one
+ *  waits. @returns {() => void} undoes it in a field that nobody changed meanwhile */
 function countUp() {
 	const key = part('send-key');
-	const found = /^(.*?)(\d+)$/.exec(key.value);
-	if (!found) return;
-	const n = Number(found[2]);
-	key.value = `${found[1]}${n + 1}`;
-	const value = part('send-value');
-	if (value.value === `{"id":${n},"amt":${n * 10}}`) {
-		value.value = `{"id":${n + 1},"amt":${(n + 1) * 10}}`;
-	}
+	const [, word, digits] = /^(.*?)(\d+)$/.exec(key.value) ?? [];
+	if (!digits) return () => {};
+	const n = Number(digits);
+	const changes = [change(key, key.value, `${word}${n + 1}`),
+		change(part('send-value'), amount(n), amount(n + 1))];
+	return () => changes.forEach((undo) => undo());
+}
+
+const amount = (n) => `{"id":${n},"amt":${n * 10}}`;
+
+function change(field, from, to) {
+	if (field.value !== from) return () => {};
+	field.value = to;
+	return () => change(field, to, from);
 }
 
 /** The topic in focus is the one that the form writes to, unless somebody typed another. */

@@ -106,15 +106,17 @@ export const isNewsAt = (event, place) =>
  *  @param {(event: object) => boolean} [isAside] of what nothing is told
  *  @param {{topic: string, partition: number} | null} [place] the one that is looked at */
 export function mostTelling(events, from, isAside = () => false, place = null) {
-	const weight = (event) => weightOf(event) - (isElsewhere(event, place) ? 1.5 : 0);
+	// A topic that goes is no more on the stage when its end is told.
+	const isAway = (event) => event.event !== 'TopicDeleted' && isElsewhere(event, place);
+	const weight = (event) => weightOf(event) - (isAway(event) ? 1.5 : 0);
 	let best = null;
 	for (const event of events) {
 		if (isAside(event)) continue;
 		const isBefore = Number(event.seq) < from;
-		if (isBefore && isElsewhere(event, place)) continue;
+		if (isBefore && isAway(event)) continue;
 		if (!best || weight(event) > weight(best)) best = event;
 		const isBegin = event.event === 'CommandRan' && event.seq <= from;
-		if (isBegin && weightOf(best) > 1 && !isElsewhere(best, place)) break;
+		if (isBegin && weightOf(best) > 1 && !isAway(best)) break;
 	}
 	return best;
 }

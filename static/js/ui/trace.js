@@ -2,14 +2,13 @@
 
 import { filmOf } from '../model/recorded.js';
 import { readTrace } from '../source/file.js';
-import { setText } from '../view/dom.js';
+import { part, setText } from '../view/dom.js';
 
 const BYTES_MOST = 512 << 20;
 const REASON = 'A trace file takes no commands';
 const CONTROLS = '[data-lever], #send input, #send select, #send button, #speeds button, ' +
 	'#create-topic';
 
-const part = (id) => document.getElementById(id);
 const breathe = () => new Promise((resolve) => setTimeout(resolve));
 
 /** @param {{showFile: (file: object, film: object) => object[], toast: Function}} page showFile

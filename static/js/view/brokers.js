@@ -2,20 +2,20 @@
 // and this module keeps up to date; the other partitions as pipes; the in-sync chain.
 
 import { shortOffset } from '../layout/format.js';
-import { cls, h, icon, setText } from './dom.js';
+import { cls, h, icon, lowered, moved, part, setText } from './dom.js';
 
 /** Places every node's box and says what the node is now. */
 export function drawNodes(view) {
 	const { scene, geometry } = view;
 	for (const node of scene.brokers) {
-		const box = document.getElementById(`broker-${node.id}`);
+		const box = part(`broker-${node.id}`);
 		if (!box) continue;
 		place(box, geometry.columns[node.id], geometry.plinth);
 		say(box, roleOf(scene, node), dutyOf(scene, node));
 		mark(box, node, { leads: scene.focus?.leader === node.id, picked: view.ui.broker === node.id });
 	}
 	for (const node of scene.controllers) {
-		const box = document.getElementById(`controller-${node.id}`);
+		const box = part(`controller-${node.id}`);
 		if (!box) continue;
 		place(box, geometry.columns[node.id], geometry.short ? geometry.plinth : geometry.quorum);
 		say(box, controllerRole(node), controllerDuty(scene, node));
@@ -127,7 +127,7 @@ export function drawPipes({ scene, geometry, act }, node) {
 				title: `${name}${leads ? ', led here' : ''}`,
 				'aria-label': `${name}, broker ${node.id}`,
 				style: {
-					transform: `translate(${x}px, ${geometry.tank.top}px)`,
+					transform: moved(x, geometry.tank.top),
 					width: `${shape.pipe * unit}px`,
 					height: `${geometry.tank.height}px`,
 				},
@@ -171,7 +171,7 @@ export function drawChain({ scene, geometry, act }) {
 			testid: `isr-${focus.name}`,
 			'data-value': focus.isr.join(','),
 			style: {
-				transform: `translateY(${geometry.isr.top}px)`,
+				transform: lowered(geometry.isr.top),
 				height: `${geometry.isr.height}px`,
 			},
 		},

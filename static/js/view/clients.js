@@ -5,7 +5,7 @@ import { shortCount, shortOffset } from '../layout/format.js';
 import { readerColumn } from '../layout/geometry.js';
 import { isHole, isOf } from '../layout/scene.js';
 import { holds, readBelow } from '../layout/where.js';
-import { cls, h, icon } from './dom.js';
+import { cls, h, icon, lowered, moved } from './dom.js';
 import { drawMore, titleOf } from './producers.js';
 
 const CELLS_MOST = 40;
@@ -21,7 +21,7 @@ export function drawReaders(view) {
 		!geometry.narrow &&
 			more &&
 			h('div', { class: 'readers-rest', style: {
-				transform: `translate(${geometry.readers.x}px, ${geometry.unit * 0.2}px)`,
+				transform: moved(geometry.readers.x, geometry.unit * 0.2),
 			} }, more),
 	];
 }
@@ -33,7 +33,7 @@ function drawNoReader({ geometry }) {
 		{
 			class: 'nobody',
 			style: {
-				transform: `translate(${readers.x}px, ${plinth.top + unit * 0.4}px)`,
+				transform: moved(readers.x, plinth.top + unit * 0.4),
 				width: `${readers.width}px`,
 			},
 		},
@@ -55,7 +55,7 @@ function drawReader(view, client) {
 			testid: `client-${client.id}`,
 			title: titleOf(client),
 			style: {
-				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
+				transform: moved(column.x, geometry.tank.top),
 				width: `${column.width}px`,
 				height: `${geometry.height - geometry.tank.top}px`,
 			},
@@ -104,7 +104,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 				key: `before-${from}`,
 				title: `${shortOffset(to - from)} read before`,
 				style: {
-					transform: `translateY(${top(to)}px)`,
+					transform: lowered(top(to)),
 					height: `${Math.max(1, top(from) - top(to) - 3)}px`,
 				},
 			}),
@@ -117,7 +117,7 @@ function drawRead({ scene, scale, ui }, client, top) {
 					key: `seen-${offset}`,
 					title: isGone(offset) ? `read offset ${offset}, compacted away since` : null,
 					style: {
-						transform: `translateY(${top(offset) - scale.row}px)`,
+						transform: lowered(top(offset) - scale.row),
 						height: `${scale.row - 3}px`,
 					},
 				},
@@ -135,7 +135,7 @@ const drawBookmark = ({ id, committed, group }, top) =>
 			title: `committed offset ${shortOffset(committed)} of ${group}: where a restart begins`,
 			testid: `committed-${id}`,
 			'data-value': committed,
-			style: { transform: `translateY(${top(committed)}px)` },
+			style: { transform: lowered(top(committed)) },
 		},
 		icon('ribbon'),
 		h('b', null, shortOffset(committed)),
@@ -149,7 +149,7 @@ const drawPosition = ({ id, position }, top) =>
 			title: `position ${shortOffset(position)}: the next offset it asks for`,
 			testid: `position-${id}`,
 			'data-value': position,
-			style: { transform: `translateY(${top(position)}px)` },
+			style: { transform: lowered(top(position)) },
 		},
 		h('b', null, shortOffset(position)),
 		icon('pointer'),

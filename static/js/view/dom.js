@@ -22,6 +22,13 @@ export const cls = (...names) =>
 		)
 		.join(' ');
 
+/** @param {string} id of what the page came with */
+export const part = (id) => document.getElementById(id);
+
+/** A style's `transform`, in pixels. */
+export const moved = (x, y) => `translate(${x}px, ${y}px)`;
+export const lowered = (y) => `translateY(${y}px)`;
+
 /** One sign of the sprite. It is decoration unless it is given a `label`. */
 export function icon(name, label) {
 	const a11y = label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' };

@@ -4,7 +4,7 @@
 import { besideFold, foldOf } from '../layout/fold.js';
 import { shortOffset } from '../layout/format.js';
 import { threadsWithin } from '../layout/threads.js';
-import { cls, h } from './dom.js';
+import { cls, h, lowered } from './dom.js';
 import { GAP } from './strata.js';
 
 export const LANE = 1.05; // rem between two threads
@@ -101,7 +101,7 @@ export function drawCleaner(copy, top, room) {
 			title: isAtWork ? 'the cleaner is at work from here on' : 'compacted up to here',
 			testid: `cleaner-${copy.id}`,
 			'data-value': at,
-			style: { transform: `translateY(${top(at)}px)` },
+			style: { transform: lowered(top(at)) },
 		},
 		room >= plateWidth(copy) && h('span', null, plateOf(copy)),
 	);

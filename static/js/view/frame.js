@@ -3,7 +3,7 @@
 
 import { shortCount, shortOffset } from '../layout/format.js';
 import { whereabouts } from '../layout/where.js';
-import { cls, h, icon, patch, setText } from './dom.js';
+import { cls, h, icon, part, patch, setText } from './dom.js';
 
 const REACHED = ['past', 'here'];
 const TABS_MOST = 6;
@@ -209,12 +209,12 @@ export function drawSay(saying, waiting) {
 /** Where the stage has nothing to show, it says why.
  *  @param {{title: string, text: string, canCreate: boolean} | null} notice */
 export function drawNotice(notice) {
-	const box = document.getElementById('notice');
+	const box = part('notice');
 	box.hidden = !notice;
 	if (!notice) return;
-	setText(document.getElementById('notice-title'), notice.title);
-	setText(document.getElementById('notice-text'), notice.text);
-	document.getElementById('create-topic').hidden = !notice.canCreate;
-	const bootstrap = document.getElementById('notice-bootstrap');
+	setText(part('notice-title'), notice.title);
+	setText(part('notice-text'), notice.text);
+	part('create-topic').hidden = !notice.canCreate;
+	const bootstrap = part('notice-bootstrap');
 	if (bootstrap) bootstrap.hidden = !notice.canCreate;
 }

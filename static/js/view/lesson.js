@@ -1,9 +1,7 @@
 // The lesson's panel. The server drew its text; this module marks where the lesson stands, writes
 // what each step saw, and grades the predictions.
 
-import { h, icon, patch, setText } from './dom.js';
-
-const part = (id) => document.getElementById(id);
+import { h, icon, part, patch, setText } from './dom.js';
 
 /** @param {object} view what the lesson's conductor knows of the moment */
 export function drawLesson(view) {

@@ -3,7 +3,7 @@
 
 import { carries } from '../layout/clients.js';
 import { shortCount } from '../layout/format.js';
-import { cls, h, icon } from './dom.js';
+import { cls, h, icon, lowered } from './dom.js';
 
 export function drawProducers({ scene, geometry, ui, act }) {
 	if (geometry.narrow) return null;
@@ -26,13 +26,13 @@ export function drawProducers({ scene, geometry, ui, act }) {
 				key: row.id,
 				title: titleOf(client),
 				testid: `client-${row.id}`,
-				style: { transform: `translateY(${row.top}px)`, height: `${row.height}px` },
+				style: { transform: lowered(row.top), height: `${row.height}px` },
 			};
 			return row.isCard ? drawCard(client, ui.follow, props) : drawLine(client, props);
 		}),
 		drawMore(hidden, 'producer', area.rest, act),
 		!scene.producers.length && h('p', { class: 'nobody',
-			style: { transform: `translateY(${area.rest}px)` } }, 'Nobody writes yet.'),
+			style: { transform: lowered(area.rest) } }, 'Nobody writes yet.'),
 	);
 }
 
@@ -47,7 +47,7 @@ export const drawMore = (hidden, role, top, act) =>
 			title: `Put another ${role} on the stage`,
 			'aria-label': `Put another ${role} on the stage`,
 			testid: `more-${role}s`,
-			style: { transform: `translateY(${top}px)` },
+			style: { transform: lowered(top) },
 			value: '',
 			onChange: ({ target }) => {
 				act.stand(role, target.value);

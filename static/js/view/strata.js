@@ -3,7 +3,7 @@
 
 import { foldOf, keptWords } from '../layout/fold.js';
 import { shortOffset } from '../layout/format.js';
-import { cls, h } from './dom.js';
+import { cls, h, lowered } from './dom.js';
 
 const EPOCH_NAME = 1.2; // rem of a band that its name takes
 export const GAP = 3; // px between two batches; records of one batch touch
@@ -15,7 +15,7 @@ export const drawWater = (height, level) =>
 		'div',
 		{
 			class: 'water',
-			style: { height: `${height}px`, transform: `translateY(${level}px)` },
+			style: { height: `${height}px`, transform: lowered(level) },
 		},
 		h('div', { class: 'swell' }),
 	);
@@ -63,7 +63,7 @@ export const drawSegments = ({ scale }, copy, top) =>
 		.map((base) =>
 			h(
 				'div',
-				{ class: 'seam', key: `seam-${base}`, style: { transform: `translateY(${top(base)}px)` } },
+				{ class: 'seam', key: `seam-${base}`, style: { transform: lowered(top(base)) } },
 				h('span', { class: 'seam-name' }, `${base}.log`),
 			),
 		);

@@ -3,7 +3,7 @@
 
 import { shortOffset } from '../layout/format.js';
 import { entriesOf, isOf } from '../layout/scene.js';
-import { cls, h, icon } from './dom.js';
+import { cls, h, icon, lowered, moved } from './dom.js';
 import { lanesIn } from '../layout/threads.js';
 import { drawDisk, drawEpochs, drawFold, drawSegments, drawWater, GAP } from './strata.js';
 import {
@@ -47,7 +47,7 @@ export function drawTank(view, node) {
 			'aria-label': `Log of broker ${node.id}`,
 			testid: `replica-${focus.name}-${node.id}`,
 			style: {
-				transform: `translate(${column.x}px, ${geometry.tank.top}px)`,
+				transform: moved(column.x, geometry.tank.top),
 				width: `${column.tankWidth}px`,
 				height: `${whole}px`,
 				'--lanes': lanesIn(focus, scale.from, scale.to),
@@ -159,7 +159,7 @@ function drawEntry(view, node, copy, entry, top) {
 			'aria-pressed': String(Boolean(isPicked)),
 			testid: `record-${view.scene.focus.name}-${node.id}-${entry.offset}`,
 			style: {
-				transform: `translateY(${top(entry.offset) - scale.row}px)`,
+				transform: lowered(top(entry.offset) - scale.row),
 				height: `${scale.row - (isLast ? GAP : 0)}px`,
 			},
 			onClick: () => act.select({ node: node.id, offset: entry.offset, epoch: entry.epoch }),
@@ -227,7 +227,7 @@ function drawEnd({ scene: { focus }, act }, copy, entries, top) {
 	const isAllDrawn = entries.filter((entry) => entry.cut).length >= lost;
 	return h(
 		'div',
-		{ class: 'end', style: { transform: `translateY(${top(copy.leo)}px)` } },
+		{ class: 'end', style: { transform: lowered(top(copy.leo)) } },
 		h(
 			'button',
 			{ class: 'end-name', testid: `why-leo-${copy.id}`,

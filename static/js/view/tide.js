@@ -2,7 +2,7 @@
 // of the leader.
 
 import { shortOffset } from '../layout/format.js';
-import { cls, h } from './dom.js';
+import { cls, h, lowered, moved } from './dom.js';
 import { drawWater } from './strata.js';
 
 const TICK_PITCH = 1.1; // rem between two numbers of the ruler
@@ -21,7 +21,7 @@ export function drawTide({ scene, geometry, scale }) {
 		'div',
 		{
 			class: cls('tide', { leaderless: !focus.leading }),
-			style: { transform: `translateY(${tank.top}px)`, height: `${tank.height}px` },
+			style: { transform: lowered(tank.top), height: `${tank.height}px` },
 		},
 		h(
 			'div',
@@ -32,7 +32,7 @@ export function drawTide({ scene, geometry, scale }) {
 					class: 'unsettled',
 					testid: `unsettled-${focus.name}`,
 					style: {
-						transform: `translateY(${top(focus.hw)}px)`,
+						transform: lowered(top(focus.hw)),
 						height: `${top(focus.lso) - top(focus.hw)}px`,
 					},
 				}),
@@ -40,7 +40,7 @@ export function drawTide({ scene, geometry, scale }) {
 				h('div', {
 					class: 'grid-line',
 					key: `grid-${offset}`,
-					style: { transform: `translateY(${top(offset)}px)` },
+					style: { transform: lowered(top(offset)) },
 				}),
 			),
 		),
@@ -56,7 +56,7 @@ export function drawTide({ scene, geometry, scale }) {
 							class: 'tick',
 							key: `tick-${offset}`,
 							style: {
-								transform: `translate(${ruler.x}px, ${top(offset)}px)`,
+								transform: moved(ruler.x, top(offset)),
 								width: `${ruler.width}px`,
 							},
 						},
@@ -99,7 +99,7 @@ function drawSign({ scene, geometry, scale, act }, name, offset, title) {
 			testid: `why-${kind}`,
 			onClick: () => act.why(kind),
 			style: {
-				transform: `translate(${ruler.x}px, ${y}px)`,
+				transform: moved(ruler.x, y),
 				width: `${ruler.width - unit * 0.1}px`,
 			},
 		},

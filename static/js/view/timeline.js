@@ -2,7 +2,7 @@
 // on both, to the pixel.
 
 import { formatClock } from '../layout/format.js';
-import { cls, h, icon } from './dom.js';
+import { cls, h, icon, moved } from './dom.js';
 
 const LANE = 1.1; // rem
 const HEAD = 6; // px, length of an arrow head
@@ -98,7 +98,7 @@ function roomy(marks, x) {
 const drawMark = ({ seq, kind, text, room }, left, top, now, act) =>
 	h('button', { class: cls('moment', { past: seq <= now }), key: `mark-${seq}`,
 		title: text, 'aria-label': text, testid: `mark-${seq}`,
-		style: { transform: `translate(${left.toFixed(1)}px, ${top}px)` },
+		style: { transform: moved(left.toFixed(1), top) },
 		onClick: () => act.seek(seq) },
 	icon(SIGNS[kind]),
 	room > 34 + text.length * LETTER && h('span', null, text));

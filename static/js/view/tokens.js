@@ -85,7 +85,8 @@ export function createTokens(layer) {
 		if (!token.path) return;
 		const { x, y } = token.path.at(glide(progress));
 		const half = (token.width * geometry.unit) / 2;
-		const inside = Math.min(Math.max(x, half + 4), geometry.width - half - 4);
+		const left = geometry.narrow ? 0 : geometry.producers.x + geometry.producers.width;
+		const inside = Math.max(left + half + 4, Math.min(x, geometry.width - half - 4));
 		const spot = { x: inside, y: Math.max(y, geometry.unit * TOP), half };
 		const at = flight.kind === 'dot' ? y : stepAside(token, spot, geometry.unit, placed);
 		token.node.style.transform = `translate(${inside.toFixed(1)}px, ${at.toFixed(1)}px)`;

@@ -2,7 +2,7 @@
 // as a list. The server drew the controls; this module keeps them up to date.
 
 import { formatClock, shortCount } from '../layout/format.js';
-import { cls, h, icon, patch, setText } from './dom.js';
+import { cls, h, icon, part, patch, setText } from './dom.js';
 
 const PINS_MOST = 16;
 
@@ -25,8 +25,6 @@ export const hasPin = (kind) => kind in PIN_SIGNS;
 /** How many times slower than live; the pace itself is virtual seconds a second.
  *  @param {{rate: number}} pace */
 export const slowness = ({ rate }) => Number((1 / rate).toPrecision(3));
-
-const part = (id) => document.getElementById(id);
 
 /** @param {object} film {first, last, seq, isLive, isPaused, at, pace} */
 export function drawTransport(film) {

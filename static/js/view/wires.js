@@ -3,7 +3,7 @@
 
 import { arc, producerColumn, readerColumn } from '../layout/geometry.js';
 import { isCut, nodeById } from '../layout/scene.js';
-import { cls, h, icon } from './dom.js';
+import { cls, h, icon, moved } from './dom.js';
 
 /** One quiet arc per link of the partition in focus. Arcs in use are brighter. */
 export function drawWires(view) {
@@ -76,7 +76,7 @@ function drawSnip({ scene, geometry, act }, a, b) {
 			'aria-label': name,
 			'aria-pressed': String(isOff),
 			testid: `cut-${a}-${b}`,
-			style: { transform: `translate(${x}px, ${y}px)` },
+			style: { transform: moved(x, y) },
 			onClick: () => act.command(linkCommand(scene, a, b)),
 		},
 		icon('cut'),
