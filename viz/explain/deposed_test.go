@@ -148,3 +148,19 @@ func TestWhatAProducerKeepsBecauseOfADeadLeaderIsSaidToWait(t *testing.T) {
 	r.says(a.NotYet, "p sends a batch again, because", 0, event.KindBatchRequeued)
 	r.says(a.NotYet, "Broker 1 leads w-0 on paper and is gone (kill)", 0, event.KindNodeStopped)
 }
+
+// A disk that hangs makes a broker stand still, which is no pause that anybody asked for; and without
+// an active controller nobody can be elected.
+func TestAnswersKnowAHungDiskAndThatNoControllerIsActive(t *testing.T) {
+	r := script(t, "topic orders replicas=1,2,3", "producer p", "disk 3 hung",
+		"send orders value=1 by=p nowait", "sleep 1s", "why hw orders-0", "disk 3 ok", "sleep 5s",
+		"disk 1 hung", `wait leader("orders-0") != 1 within 30s`, "why leader orders-0",
+		"kill 102", "kill 103", "kill 2", "sleep 1s")
+	a := r.why("hw", "orders", r.command("why hw"))
+	r.says(a.NotYet, "Broker 3 is in the ISR and its disk hangs", 0, event.KindDiskFaultSet)
+	a = r.why("leader", "orders", r.command("why leader"))
+	r.says(a.Why, "The disk of broker 1 had hung at", 0, event.KindDiskFaultSet)
+	a = r.why("leader", "orders", r.last())
+	r.says(a.NotYet, "on paper and is gone (kill)", 0, event.KindNodeStopped)
+	r.says(a.NotYet, "No controller is active that could elect another leader", 0, 0)
+}

@@ -141,10 +141,12 @@ func (w *witness) noLeader(a *Answer) bool {
 		a.notYet(w.leader, event.RuleNoLeader, "%s has no leader, so nobody moves its values.",
 			w.name())
 		w.candidates(a)
+		w.noController(a)
 		return true
 	}
 	if n := w.state.Node(id); n == nil || !n.Alive {
 		w.absence(a, id, "leads "+w.name()+" on paper")
+		w.noController(a)
 		return true
 	}
 	a.notYet(w.leader, event.RuleLeaderEpochBump,
@@ -161,10 +163,25 @@ func (w *witness) absence(a *Answer, id event.NodeID, role string) {
 		a.notYet(w.last(event.KindNodeStopped, id), event.RuleNone, "%s %s and is gone (%s) since %s.",
 			who, role, n.Stopped, clock(n.StoppedAt))
 		w.fencing(a, n)
+	case n.DiskFault == diskHung:
+		a.notYet(w.last(event.KindDiskFaultSet, id), event.RuleNone, "%s %s and its disk hangs: it "+
+			"handles nothing before the disk answers.", who, role)
+		w.fencing(a, n)
 	case n.Paused:
 		f := w.last(event.KindNodePaused, id)
 		a.notYet(f, event.RuleNone, "%s %s and is paused: it handles nothing.", who, role)
 		w.fencing(a, n)
+	}
+}
+
+// diskHung is the fault of a disk that answers nothing; its node stands still as a paused one does.
+const diskHung = "hung"
+
+// noController says that nobody is there who could elect a leader.
+func (w *witness) noController(a *Answer) {
+	isActive := func(n *model.Node) bool { return n.Alive && !n.Paused && n.State == "leader" }
+	if !slices.ContainsFunc(w.state.Nodes, isActive) {
+		a.notYet(nil, event.RuleNone, "No controller is active that could elect another leader.")
 	}
 }
 

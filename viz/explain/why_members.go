@@ -145,8 +145,11 @@ func (w *witness) fallen(a *Answer, before event.NodeID, change *fact) {
 			stopped.chunk.NodeStopped(stopped.Record).How, clock(stopped.At), clock(back.At))
 	}
 	if f := w.still(event.KindNodePaused, event.KindNodeResumed, before, change); f != nil {
-		a.why(f, event.RuleNone, "%s had been paused at %s: it handled nothing.",
-			capital(w.who(before)), clock(f.At))
+		what := capital(w.who(before)) + " had been paused"
+		if disk := w.last(event.KindDiskFaultSet, before); disk != nil && disk.At == f.At {
+			f, what = disk, "The disk of "+w.who(before)+" had hung"
+		}
+		a.why(f, event.RuleNone, "%s at %s: it handled nothing.", what, clock(f.At))
 	}
 	if n := w.state.Node(before); len(a.Why) == told && n != nil && n.Fenced {
 		w.cutFromController(a.why, before)

@@ -58,6 +58,10 @@ func (w *witness) see(f *fact) {
 		if f.Kind == event.KindNodeStopped {
 			maps.DeleteFunc(w.produces, func(of requested, _ *producing) bool { return of.node == f.Node })
 		}
+	case event.KindDiskFaultSet:
+		if f.chunk.DiskFaultSet(f.Record).Fault == diskHung {
+			w.newest[about{kind: f.Kind, node: f.Node}] = f
+		}
 	case event.KindBrokerFenced, event.KindBrokerUnfenced, event.KindBrokerRegistered:
 		w.newest[about{kind: f.Kind, node: event.NodeID(f.Values[0])}] = f
 	case event.KindLinkCut, event.KindLinkDelayed:
@@ -218,7 +222,8 @@ func (w *witness) forget() {
 		switch of.kind {
 		case event.KindNodeStarted, event.KindNodeStopped, event.KindNodePaused,
 			event.KindNodeResumed, event.KindBrokerFenced, event.KindBrokerUnfenced,
-			event.KindBrokerRegistered, event.KindLinkCut, event.KindLinkDelayed:
+			event.KindBrokerRegistered, event.KindLinkCut, event.KindLinkDelayed,
+			event.KindDiskFaultSet:
 			return false
 		}
 		return true
