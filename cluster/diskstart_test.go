@@ -108,8 +108,8 @@ func unreadable(name string) func(disk.Operation) error {
 	}
 }
 
-// One file after the other cannot be read while its node starts. A node that needs it stays down, or
-// goes down once it comes to it; nothing is deleted, cut or written anew for it.
+// One file after the other cannot be read while its node starts. A node that needs it stays down,
+// or goes down once it comes to it; nothing is deleted, cut or written anew for it.
 func TestFileThatCannotBeReadAtTheStartIsNotTakenForDamaged(t *testing.T) {
 	for _, clean := range []bool{false, true} {
 		c, _ := start(t, Config{Seed: 22, Latency: time.Millisecond})
@@ -177,8 +177,8 @@ func TestFileThatCannotBeReadAtTheStartIsNotTakenForDamaged(t *testing.T) {
 	}
 }
 
-// A broker that stops before it has opened its logs knows nothing of them: after a crash before, they
-// are not clean for that.
+// A broker that stops before it has opened its logs knows nothing of them: after a crash before,
+// they are not clean for that.
 func TestStopBeforeTheLogsAreOpenIsNotClean(t *testing.T) {
 	for _, before := range []string{"power cut", "clean stop"} {
 		c, _ := start(t, Config{Seed: 23, Latency: time.Millisecond})
@@ -207,8 +207,8 @@ func TestStopBeforeTheLogsAreOpenIsNotClean(t *testing.T) {
 	}
 }
 
-// Without their quorum-state files the controllers began at epoch 0 and wrote batches of lower epochs
-// behind those that they had; no broker came up.
+// Without their quorum-state files the controllers began at epoch 0 and wrote batches of lower
+// epochs behind those that they had; no broker came up.
 func TestControllersWithoutQuorumStateGoOnFromTheirLogs(t *testing.T) {
 	c, _ := start(t, Config{Seed: 29, Latency: time.Millisecond})
 	d := drive(t, c)

@@ -9,8 +9,8 @@ import (
 	"highwater/cluster/event"
 )
 
-// What a broker finds of a topic that was deleted while it was away is nobody's: it is set aside, under
-// a name that no topic can have, and stays there.
+// What a broker finds of a topic that was deleted while it was away is nobody's: it is set aside,
+// under a name that no topic can have, and stays there.
 func TestLogsOfATopicDeletedMeanwhileAreSetAside(t *testing.T) {
 	c, _ := start(t, Config{Seed: 7, Latency: time.Millisecond})
 	d := drive(t, c)
@@ -53,8 +53,8 @@ func isStray(name string) bool {
 	return strings.Contains(name, "-0.") && strings.HasSuffix(name, "-stray")
 }
 
-// A log whose topic id is lost took the id of today's topic of that name, so that the records of one
-// that was deleted became its own, and were read when the broker led.
+// A log whose topic id is lost took the id of today's topic of that name, so that the records of
+// one that was deleted became its own, and were read when the broker led.
 func TestLogWithoutTopicIDIsSetAside(t *testing.T) {
 	for _, damage := range []string{"missing", "garbage", "of another version"} {
 		c, _ := start(t, Config{Seed: 8, Latency: time.Millisecond})

@@ -80,8 +80,8 @@ func (b *Broker) readCheckpoint(name string) (map[replica.PartitionKey]event.Off
 	return offsets, nil
 }
 
-// openOptions is what the files said of a log that is on the disk since the broker started. They say
-// nothing of one that is made anew, under a name that may have been another's.
+// openOptions is what the files said of a log that is on the disk since the broker started. They
+// say nothing of one that is made anew, under a name that may have been another's.
 func (b *Broker) openOptions(key replica.PartitionKey) commitlog.OpenOptions {
 	c := &b.checkpoints
 	options := commitlog.OpenOptions{CleanShutdown: c.clean,
@@ -127,8 +127,8 @@ func (b *Broker) writeCheckpoint(c *checkpoint) {
 }
 
 // forget takes a log that is about to be made anew out of the files, if they may tell of one of its
-// name that is gone: after a crash that would be taken for the new one's (LogManager.asyncDelete). A
-// topic that is another one is so in all of its partitions.
+// name that is gone: after a crash that would be taken for the new one's (LogManager.asyncDelete).
+// A topic that is another one is so in all of its partitions.
 func (b *Broker) forget(key replica.PartitionKey) error {
 	c := &b.checkpoints
 	known := c.dropped[key]

@@ -11,9 +11,10 @@ import (
 	"highwater/cluster/world"
 )
 
-// cleaning is a broker's cleaner: it compacts one log at a time, the dirtiest first, and looks again
-// after log.cleaner.backoff.ms when there is nothing to do. Each replica is cleaned by its own
-// broker at its own time, so replicas agree about the newest record of each key, not about bytes.
+// cleaning is a broker's cleaner: it compacts one log at a time, the dirtiest first, and looks
+// again after log.cleaner.backoff.ms when there is nothing to do. Each replica is cleaned by its
+// own broker at its own time, so replicas agree about the newest record of each key, not about
+// bytes.
 type cleaning struct {
 	b     *Broker
 	timer *world.Timer

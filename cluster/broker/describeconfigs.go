@@ -13,7 +13,8 @@ import (
 )
 
 // DescribeConfigs, versions 1 to 4, for topics, brokers and broker loggers (of which there are
-// none): every key that Kafka describes, where its value comes from, and what it would fall back to.
+// none): every key that Kafka describes, where its value comes from, and what it would fall back
+// to.
 
 func (b *Broker) describeConfigs(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.DescribeConfigsRequest)

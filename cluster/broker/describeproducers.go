@@ -8,8 +8,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// DescribeProducers, version 0: the idempotent and transactional producers that this broker's replica
-// of a partition knows, be it the leader or not.
+// DescribeProducers, version 0: the idempotent and transactional producers that this broker's
+// replica of a partition knows, be it the leader or not.
 
 func (b *Broker) describeProducers(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.DescribeProducersRequest)

@@ -44,8 +44,8 @@ func (b *Broker) openDirectory() error {
 	return b.openMetadataLog()
 }
 
-// deletedSuffix ends the name of a deleted partition's directory until its files are gone, straySuffix
-// that of one which is nobody's.
+// deletedSuffix ends the name of a deleted partition's directory until its files are gone,
+// straySuffix that of one which is nobody's.
 const (
 	deletedSuffix = "-delete"
 	straySuffix   = "-stray"
@@ -76,8 +76,8 @@ func (b *Broker) removeDeleted() {
 	}
 }
 
-// setStraysAside renames the directories of partitions that this broker no longer has: their topic was
-// deleted while it was away, or they went to other brokers. As in Kafka they are kept
+// setStraysAside renames the directories of partitions that this broker no longer has: their topic
+// was deleted while it was away, or they went to other brokers. As in Kafka they are kept
 // (LogManager.asyncDelete): if it is the metadata that was lost, they are all there is.
 func (b *Broker) setStraysAside() {
 	entries, err := b.disk.List(".")

@@ -7,9 +7,9 @@ import (
 	"highwater/cluster/world"
 )
 
-// FindCoordinator, versions 0 to 6, for groups and transactional ids: the leader of the id's partition
-// of __consumer_offsets or __transaction_state, which is created when it is first asked for. Share
-// groups are an invalid request.
+// FindCoordinator, versions 0 to 6, for groups and transactional ids: the leader of the id's
+// partition of __consumer_offsets or __transaction_state, which is created when it is first asked
+// for. Share groups are an invalid request.
 
 const (
 	coordinatorTypeGroup       = 0

@@ -8,8 +8,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// OffsetDelete, version 0: offsets of topics that no member of the group consumes. Answered when the
-// tombstones are committed.
+// OffsetDelete, version 0: offsets of topics that no member of the group consumes. Answered when
+// the tombstones are committed.
 
 func (b *Broker) offsetDelete(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.OffsetDeleteRequest)

@@ -7,8 +7,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// SyncGroup, versions 0 to 5. Followers wait for the leader's assignments, and all of them for these
-// to be committed.
+// SyncGroup, versions 0 to 5. Followers wait for the leader's assignments, and all of them for
+// these to be committed.
 
 func (b *Broker) syncGroup(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.SyncGroupRequest)

@@ -15,9 +15,10 @@ import (
 )
 
 // Produce, versions 3 to 13 (advertised from 0, because librdkafka takes that as the sign that
-// compression is understood). One batch a partition; acks 0, 1 and all; idempotent and transactional
-// producers. A transaction's first batch on a partition is appended once the transaction's
-// coordinator says that the partition belongs to it; from version 12 on it is added then (KIP-890).
+// compression is understood). One batch a partition; acks 0, 1 and all; idempotent and
+// transactional producers. A transaction's first batch on a partition is appended once the
+// transaction's coordinator says that the partition belongs to it; from version 12 on it is added
+// then (KIP-890).
 
 // produceWait is a Produce with acks=all that waits for high watermarks.
 type produceWait struct {
@@ -54,7 +55,8 @@ type producePart struct {
 	needs      event.Offset
 }
 
-// produceVerified appends the batches of a request whose transaction was asked about, if it has one.
+// produceVerified appends the batches of a request whose transaction was asked about, if it has
+// one.
 func (b *Broker) produceVerified(call *world.Call, r *Request) {
 	body := r.Body.(*kmsg.ProduceRequest)
 	w := &produceWait{b: b, call: call, request: body}

@@ -331,8 +331,8 @@ func (b *Broker) topicName(name string, id event.UUID) string {
 	return name
 }
 
-// answer sends a response and emits what it told, once it leaves: a connection's answers do so in the
-// order of its requests. Nothing is told to a client that is gone.
+// answer sends a response and emits what it told, once it leaves: a connection's answers do so in
+// the order of its requests. Nothing is told to a client that is gone.
 func (b *Broker) answer(call *world.Call, body any, told ...answered) {
 	if b.disk.Fault().Kind != disk.None && len(b.dirty) > 0 {
 		// It leaves only if what this turn appends can be written, which the turn's end will tell.

@@ -8,9 +8,9 @@ import (
 	"highwater/cluster/world"
 )
 
-// AddPartitionsToTxn, versions 0 to 3 of producers, for one transaction, and 4 and 5 of brokers, for
-// any number: they add what a producer writes to, or only verify that the producer has added it. A
-// transaction gets all of its partitions or none. Answered when that is committed.
+// AddPartitionsToTxn, versions 0 to 3 of producers, for one transaction, and 4 and 5 of brokers,
+// for any number: they add what a producer writes to, or only verify that the producer has added
+// it. A transaction gets all of its partitions or none. Answered when that is committed.
 
 // manyTransactionsFrom is the version that speaks of several transactions.
 const manyTransactionsFrom = 4

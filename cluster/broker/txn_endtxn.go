@@ -9,8 +9,8 @@ import (
 )
 
 // EndTxn, versions 0 to 5: commits or aborts a transaction. Answered when the decision is committed
-// to __transaction_state; the markers are written after that. From version 5 on the answer names the
-// producer id and epoch of the next transaction (KIP-890).
+// to __transaction_state; the markers are written after that. From version 5 on the answer names
+// the producer id and epoch of the next transaction (KIP-890).
 
 // epochBumpsFrom is the version whose clients have an epoch for each transaction.
 const epochBumpsFrom = 5

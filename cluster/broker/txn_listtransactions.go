@@ -11,8 +11,8 @@ import (
 	"highwater/cluster/world"
 )
 
-// ListTransactions, versions 0 to 2: the transactional ids that this broker coordinates, filtered by
-// state, producer id, duration, and a pattern that has to match the whole id.
+// ListTransactions, versions 0 to 2: the transactional ids that this broker coordinates, filtered
+// by state, producer id, duration, and a pattern that has to match the whole id.
 
 // transactionFilter is what a request asks for; an empty list takes everything.
 type transactionFilter struct {

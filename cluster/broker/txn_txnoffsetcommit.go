@@ -11,10 +11,10 @@ import (
 	"highwater/cluster/world"
 )
 
-// TxnOffsetCommit, versions 0 to 6: offsets of a group that count once the producer's transaction is
-// committed. Before version 5 the producer has added the group with AddOffsetsToTxn, which is
-// verified; from then on the coordinator adds it (KIP-890). Topics by id from version 6 on. Answered
-// when the offsets are committed to __consumer_offsets, to wait there for the marker.
+// TxnOffsetCommit, versions 0 to 6: offsets of a group that count once the producer's transaction
+// is committed. Before version 5 the producer has added the group with AddOffsetsToTxn, which is
+// verified; from then on the coordinator adds it (KIP-890). Topics by id from version 6 on.
+// Answered when the offsets are committed to __consumer_offsets, to wait there for the marker.
 
 const (
 	txnOffsetsByIDFrom       = 6

@@ -29,8 +29,8 @@ const (
 	inquiryPatient = 100 * time.Millisecond
 )
 
-// inquire gives done a code for each partition, at once or later. It calls again before it asks once
-// more: the marker of the transaction before has ended the verifications that were begun.
+// inquire gives done a code for each partition, at once or later. It calls again before it asks
+// once more: the marker of the transaction before has ended the verifications that were begun.
 func (b *Broker) inquire(who txn.Producer, partitions []txn.Partition, add bool, again func(),
 	done func(codes []int16)) {
 	q := &txnInquiry{b: b, who: who, partitions: partitions, add: add, again: again, done: done,

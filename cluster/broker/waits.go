@@ -79,8 +79,8 @@ func (s *waitSet) begin(w *pendingWait, limit time.Duration, what ...event.WaitB
 	s.arm()
 }
 
-// endOf says how one of the things that a waiter waits for ended, counted as they began; it waits on
-// for the others.
+// endOf says how one of the things that a waiter waits for ended, counted as they began; it waits
+// on for the others.
 func (s *waitSet) endOf(w *pendingWait, i int, outcome string) {
 	if i < len(w.told) && w.told[i] != 0 {
 		event.WaitEnded{Wait: w.told[i], Outcome: outcome, Idle: w.idle}.

@@ -23,8 +23,8 @@ const (
 // ErrCorrupt says that a batch's CRC or structure does not hold.
 var ErrCorrupt = errors.New("commitlog: the batch is corrupt")
 
-// IsCorrupt says whether an error is about bytes that were read and are wrong. What the disk did not
-// give, or did not take, says nothing of what it holds: that is no reason to give anything up.
+// IsCorrupt says whether an error is about bytes that were read and are wrong. What the disk did
+// not give, or did not take, says nothing of what it holds: that is no reason to give anything up.
 func IsCorrupt(err error) bool {
 	var refused *disk.Error
 	return errors.Is(err, ErrCorrupt) && !errors.As(err, &refused)

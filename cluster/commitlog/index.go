@@ -68,7 +68,8 @@ func (x *indexFile) recreate() error {
 }
 
 // replaceFile puts a file of at least so many bytes, which begins with the content, in the place of
-// one that may be there, and gives it open. What is left of an attempt that failed, Open clears away.
+// one that may be there, and gives it open. What is left of an attempt that failed, Open clears
+// away.
 func replaceFile(files disk.FS, name string, bytes int64, content []byte) (disk.File, error) {
 	file, err := files.Create(name + suffixTemporary)
 	if err != nil {

@@ -177,7 +177,8 @@ func (ps *producers) entry(id int64) *producer {
 	return p
 }
 
-// appended takes a data batch of a producer into the state and says whether it begins a transaction.
+// appended takes a data batch of a producer into the state and says whether it begins a
+// transaction.
 func (ps *producers) appended(h *record.Header) (begins bool) {
 	p := ps.entry(h.ProducerID)
 	p.setEpoch(h.ProducerEpoch)

@@ -354,8 +354,8 @@ func (l *Log) rewriteIndexes(s *segment, active bool) error {
 }
 
 // removeStraySnapshots removes the snapshots above where the producers' state was rebuilt from, and
-// those that belong to no segment's beginning, but the newest; after a crash also those that it left
-// torn. It is Open's last act: a disk that fails before then has lost none.
+// those that belong to no segment's beginning, but the newest; after a crash also those that it
+// left torn. It is Open's last act: a disk that fails before then has lost none.
 func (l *loader) removeStraySnapshots() error {
 	offsets, err := l.snapshots()
 	if err != nil {

@@ -219,8 +219,8 @@ func (l *Log) TimesOf(base event.Offset) (SegmentTimes, error) {
 	return SegmentTimes{s.firstBatchTimestamp, s.maxTimestamp}, nil
 }
 
-// FirstDirtyOffset is the offset from which on records were never compacted; Kafka begins anew where
-// the checkpoint lies outside the log.
+// FirstDirtyOffset is the offset from which on records were never compacted; Kafka begins anew
+// where the checkpoint lies outside the log.
 func (l *Log) FirstDirtyOffset() event.Offset {
 	if l.firstDirty < l.start || l.firstDirty > l.end {
 		return l.start

@@ -114,8 +114,8 @@ func (s *segment) note(h *record.Header, size int64, indexInterval int64) {
 	s.size += size
 }
 
-// noteTime takes a batch's largest timestamp into the segment's. A batch that compaction has emptied
-// counts for nothing: no record has its time, and the time index speaks of records.
+// noteTime takes a batch's largest timestamp into the segment's. A batch that compaction has
+// emptied counts for nothing: no record has its time, and the time index speaks of records.
 func (s *segment) noteTime(h *record.Header) {
 	if h.RecordsCount > 0 && h.MaxTimestamp > s.maxTimestamp {
 		s.maxTimestamp, s.maxTimestampOffset = h.MaxTimestamp, event.Offset(h.LastOffset())

@@ -36,7 +36,8 @@ func TestWhatIsDoneInThePastIsSeenWhereItHappens(t *testing.T) {
 	}
 }
 
-// Where restart was, power-cut comes under the pointer. Other nodes are restarted as fast as one can.
+// Where restart was, power-cut comes under the pointer. Other nodes are restarted as fast as one
+// can.
 func TestDoubleClickOnRestartDoesNotCutThePower(t *testing.T) {
 	v := open(t)
 	v.topic("orders")
@@ -83,7 +84,8 @@ func TestCaptionInFreePlayTellsTheNewest(t *testing.T) {
 	v.wait(`!text("caption").includes(" leads ")`)
 }
 
-// Picking a broker harms nobody: the keys behind it are the page's, space too. The same after a click.
+// Picking a broker harms nobody: the keys behind it are the page's, space too. The same after a
+// click.
 func TestSpaceStopsTimeWhateverWasPickedOrClicked(t *testing.T) {
 	v := open(t)
 	v.topic("orders")
@@ -103,8 +105,8 @@ func TestSpaceStopsTimeWhateverWasPickedOrClicked(t *testing.T) {
 	}
 }
 
-// A record that waits for its acknowledgement has its key; the next one has another, or the one that
-// somebody types meanwhile.
+// A record that waits for its acknowledgement has its key; the next one has another, or the one
+// that somebody types meanwhile.
 func TestLateAcknowledgementLeavesTheNextKeyAlone(t *testing.T) {
 	v := open(t)
 	v.topic("orders")

@@ -15,6 +15,7 @@ const element = (id) => {
 };
 const metas = { token: '', 'viewer-token': 'look', world: 'main' };
 const sockets = [];
+let focus = null; // what the page looks at
 let answer; // of the server, to who asks for older events or tells where it is
 Object.assign(globalThis, {
   document: {
@@ -52,7 +53,7 @@ function page() {
     command: nothing, onEvents: nothing, onArrived: nothing, onStatus: nothing,
     onViolations: nothing, onRoom: (frame) => room.take(frame) });
   const act = { joinAt: ({ topic }) => looked.push(topic) };
-  room = createRoom({ session, act, ui: { follow: null }, scene: () => ({ focus: null }) });
+  room = createRoom({ session, act, ui: { follow: null }, scene: () => ({ focus }) });
   const socket = sockets.at(-1);
   const receive = (frame) => socket.onmessage({ data: JSON.stringify(frame) });
   receive({ type: 'snapshot', run: 'a', seq: '100', state: toJSON(stateAfter(100)) });
@@ -137,3 +138,14 @@ for (const kind of ['focus', 'pointerdown', 'keydown']) {
   await pass();
   assert.deepEqual(told, ['main'], kind);
 }
+
+// A trace file's topics are not the cluster's: viewers stay where they were.
+told.length = 0;
+answer = async (path, { body }) => {
+  told.push(JSON.parse(body));
+  return { ok: true, status: 200, json: async () => ({}) };
+};
+focus = { topic: 'of-the-file', partition: 3 };
+leader.session.file = { name: 'a trace' };
+await pass();
+assert.deepEqual(told.map(({ topic, partition, away }) => [topic, partition, away]), [['', 0, true]]);

@@ -149,8 +149,8 @@ func TestWhatAProducerKeepsBecauseOfADeadLeaderIsSaidToWait(t *testing.T) {
 	r.says(a.NotYet, "Broker 1 leads w-0 on paper and is gone (kill)", 0, event.KindNodeStopped)
 }
 
-// A disk that hangs makes a broker stand still, which is no pause that anybody asked for; and without
-// an active controller nobody can be elected.
+// A disk that hangs makes a broker stand still, which is no pause that anybody asked for; and
+// without an active controller nobody can be elected.
 func TestAnswersKnowAHungDiskAndThatNoControllerIsActive(t *testing.T) {
 	r := script(t, "topic orders replicas=1,2,3", "producer p", "disk 3 hung",
 		"send orders value=1 by=p nowait", "sleep 1s", "why hw orders-0", "disk 3 ok", "sleep 5s",

@@ -22,7 +22,7 @@ export function createRoom({ session, act, ui, scene }) {
 
 	/** Where this page is. A lesson's newest event has a number too: the viewers' pages stop there. */
 	function placeNow() {
-		const { focus } = scene();
+		const focus = session.file ? null : scene().focus; // a file's topics are not the cluster's
 		const { follow } = ui;
 		const isNewest = !session.isPast() && !session.hold;
 		return {
