@@ -57,6 +57,11 @@ const isr = event(13, 'IsrChanged', at('mixed'));
 assert.equal(mostTelling([isr, beside0], 12, undefined, at('mixed')), isr);
 assert.equal(mostTelling([beside0, mixed], 12, undefined, at('mixed')), mixed);
 assert.equal(mostTelling([beside0], 12, undefined, at('mixed')), beside0);
+// Who calls itself what is news of clients from outside; the others were named when they began.
+const called = (connection) => event(6, 'ClientIdentified', { connection, clientId: 'shop' });
+assert.ok(isNewsAt(called(1 << 20), null));
+assert.ok(!isNewsAt(called(1002), null));
+
 // A topic that is deleted has left the stage, and what turned before it is no news beside that.
 const killed = event(3, 'NodeStopped', { how: 'kill' });
 const deleted = event(6, 'TopicDeleted', { topic: 'drafts' });

@@ -1,6 +1,7 @@
 // What of the events is worth a word: the facts that people read, the one that a caption tells, and
 // how many lines of one kind become one.
 
+import { FIRST_OUTSIDE } from '../model/deliveries.js';
 import { narrate, ruleText } from '../model/narrate.js';
 import { kinds } from '../protocol/kinds.js';
 import { hasPin } from '../view/transport.js';
@@ -24,7 +25,11 @@ const TELLING = ['BatchAppended', 'HighWatermarkMoved'];
 export const isVisible = ({ event, fields }) =>
 	!fields.idle && !QUIET.test(event) && !MOVES.test(fields.command) && fields.by !== GRADER;
 export const isFact = (event) =>
-	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped';
+	isVisible(event) && kinds[event.event]?.class !== 'detail' && event.event !== 'MessageDropped' &&
+	!isNamedAlready(event);
+/** A client inside the cluster has its name from the command that began it. */
+const isNamedAlready = ({ event, fields }) =>
+	event === 'ClientIdentified' && fields.connection < FIRST_OUTSIDE;
 /** A pin marks a turn; that a new topic gets its first leaders is none. */
 export const isTurn = ({ event, fields }) =>
 	hasPin(event) && (event !== 'BecameLeader' || fields.leaderEpoch > 0);
