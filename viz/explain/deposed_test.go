@@ -154,10 +154,13 @@ func TestWhatAProducerKeepsBecauseOfADeadLeaderIsSaidToWait(t *testing.T) {
 func TestAnswersKnowAHungDiskAndThatNoControllerIsActive(t *testing.T) {
 	r := script(t, "topic orders replicas=1,2,3", "producer p", "disk 3 hung",
 		"send orders value=1 by=p nowait", "sleep 1s", "why hw orders-0", "disk 3 ok", "sleep 5s",
-		"disk 1 hung", `wait leader("orders-0") != 1 within 30s`, "why leader orders-0",
+		"send orders value=2 by=p nowait", "disk 1 hung", "sleep 1s", "why ack orders-0",
+		`wait leader("orders-0") != 1 within 30s`, "why leader orders-0",
 		"kill 102", "kill 103", "kill 2", "sleep 1s")
 	a := r.why("hw", "orders", r.command("why hw"))
-	r.says(a.NotYet, "Broker 3 is in the ISR and its disk hangs", 0, event.KindDiskFaultSet)
+	r.says(a.NotYet, "Broker 3 is in the ISR and waits for its disk: it handles", 0, event.KindDiskFaultSet)
+	a = r.why("ack", "orders", r.command("why ack"))
+	r.says(a.NotYet, "lies there unread: it waits for its disk and", 0, event.KindDiskFaultSet)
 	a = r.why("leader", "orders", r.command("why leader"))
 	r.says(a.Why, "The disk of broker 1 had hung at", 0, event.KindDiskFaultSet)
 	a = r.why("leader", "orders", r.last())

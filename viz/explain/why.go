@@ -163,15 +163,19 @@ func (w *witness) absence(a *Answer, id event.NodeID, role string) {
 		a.notYet(w.last(event.KindNodeStopped, id), event.RuleNone, "%s %s and is gone (%s) since %s.",
 			who, role, n.Stopped, clock(n.StoppedAt))
 		w.fencing(a, n)
-	case n.DiskFault == diskHung:
-		a.notYet(w.last(event.KindDiskFaultSet, id), event.RuleNone, "%s %s and its disk hangs: it "+
-			"handles nothing before the disk answers.", who, role)
-		w.fencing(a, n)
 	case n.Paused:
-		f := w.last(event.KindNodePaused, id)
-		a.notYet(f, event.RuleNone, "%s %s and is paused: it handles nothing.", who, role)
+		f, what := w.standing(n)
+		a.notYet(f, event.RuleNone, "%s %s and %s: it handles nothing.", who, role, what)
 		w.fencing(a, n)
 	}
+}
+
+// standing says why a node that is there handles nothing: somebody paused it, or its disk hangs.
+func (w *witness) standing(n *model.Node) (*fact, string) {
+	if n.DiskFault == diskHung {
+		return w.last(event.KindDiskFaultSet, n.ID), "waits for its disk"
+	}
+	return w.last(event.KindNodePaused, n.ID), "is paused"
 }
 
 // diskHung is the fault of a disk that answers nothing; its node stands still as a paused one does.

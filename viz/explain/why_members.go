@@ -242,8 +242,9 @@ func (w *witness) whyAck(a *Answer) {
 			clock(f.At), e.API, clock(first[i].At))
 	}
 	for _, p := range parked {
-		a.notYet(w.last(event.KindNodePaused, p.to), event.RuleNone, "What %s has sent to %s lies "+
-			"there unread: it is paused and handles nothing.", w.who(p.by), w.who(p.to))
+		f, what := w.standing(w.state.Node(p.to))
+		a.notYet(f, event.RuleNone, "What %s has sent to %s lies there unread: it %s and handles "+
+			"nothing.", w.who(p.by), w.who(p.to), what)
 	}
 	w.keptBack(a, kept)
 	if l == nil && len(waits)+len(kept) > 0 {
@@ -368,11 +369,13 @@ func (w *witness) whyFetch(a *Answer) {
 
 // atLatest says when a wait ends whatever happens: not while who would end it stands still.
 func (w *witness) atLatest(wait *model.Wait, otherwise string) string {
-	if n := w.state.Node(wait.Node); n == nil || !n.Paused {
+	n := w.state.Node(wait.Node)
+	if n == nil || !n.Paused {
 		return say(otherwise, clock(wait.Due))
 	}
-	return say("Its time ends at %s, but %s is paused and answers nothing before it goes on.",
-		clock(wait.Due), w.who(wait.Node))
+	_, what := w.standing(n)
+	return say("Its time ends at %s, but %s %s and answers nothing before it goes on.",
+		clock(wait.Due), w.who(wait.Node), what)
 }
 
 // waiting lists the waits on this partition, the oldest first.
